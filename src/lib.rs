@@ -1,1 +1,4 @@
-//! x
+//! sekimon, the acceptance gate for LLM serving builds.
+
+pub mod dialect;
+pub mod evidence;

@@ -1,0 +1,259 @@
+//! One file per server family: how it spells counters, log lines and requests. Data only, no sockets.
+//!
+//! A new dialect is one file with one `pub static` and its row in [`DIALECTS`].
+
+mod generic;
+mod llamacpp;
+mod vllm;
+
+/// Every dialect, in the order in which a seat is recognised; the generic one is last and fits every OpenAI-like server.
+pub static DIALECTS: &[&Dialect] = &[&vllm::VLLM, &llamacpp::LLAMACPP, &generic::GENERIC];
+
+/// How one family of servers speaks.
+#[derive(Debug)]
+pub struct Dialect {
+    /// Name in gate files and evidence (`vllm`).
+    pub id: &'static str,
+    /// Name for people (`vLLM`).
+    pub name: &'static str,
+    /// Signs by which a live seat is recognised; any one suffices.
+    pub signs: &'static [Sign],
+    /// Its metrics; absent if it has none.
+    pub metrics: Option<Metrics>,
+    /// Its log lines.
+    pub log: LogGrammar,
+    /// Its requests.
+    pub requests: Requests,
+    /// Lines that tell the KV window, tried in order.
+    pub kv: &'static [KvLine],
+    /// Known proofs of path by name, usable in a gate as `preset = "…"`.
+    pub presets: &'static [Preset],
+    /// Lines that forbid a build to be accepted whatever the figures (synthetic acceptance, dummy weights …).
+    pub forbidden: &'static [ForbiddenLine],
+}
+
+/// Something that only this family answers.
+#[derive(Debug, Clone, Copy)]
+pub enum Sign {
+    /// `GET path` answers 200 with a JSON object that has this key at its top.
+    JsonKey {
+        /// Path.
+        path: &'static str,
+        /// Key.
+        key: &'static str,
+    },
+    /// `GET path` answers with a body that contains this text.
+    Body {
+        /// Path.
+        path: &'static str,
+        /// Text.
+        text: &'static str,
+    },
+    /// `GET /v1/models` names this owner.
+    OwnedBy(&'static str),
+    /// The `server` header contains this text.
+    ServerHeader(&'static str),
+}
+
+/// Names of series, by preference: versions spell them differently, the first that is present counts.
+pub type Names = &'static [&'static str];
+
+/// How a family spells its counters. Empty names: it has no such series.
+#[derive(Debug)]
+pub struct Metrics {
+    /// Path of the text (`/metrics`).
+    pub path: &'static str,
+    /// How to switch it on, for the message when it is absent.
+    pub switch: &'static str,
+    /// Prompt tokens, counter.
+    pub prompt_tokens: Names,
+    /// Whether the prompt counter counts cached tokens too.
+    pub prompt_counts: PromptCount,
+    /// Prompt tokens answered from the cache, counter.
+    pub cached_prompt_tokens: Names,
+    /// Generated tokens, counter.
+    pub generation_tokens: Names,
+    /// Finished requests, counter, by reason where labelled.
+    pub finished_requests: Names,
+    /// Label of the finish reason.
+    pub finished_reason_label: &'static str,
+    /// Drafting steps, counter.
+    pub drafts: Names,
+    /// Draft tokens, counter.
+    pub draft_tokens: Names,
+    /// Accepted draft tokens, counter.
+    pub accepted_tokens: Names,
+    /// Accepted draft tokens by position, counter with label `position`.
+    pub accepted_per_position: Names,
+    /// What it means when the speculation series are absent.
+    pub absent_drafts: AbsentDrafts,
+    /// Tokens looked up in the prefix cache, counter.
+    pub prefix_queries: Names,
+    /// Tokens found in the prefix cache, counter.
+    pub prefix_hits: Names,
+    /// Preempted requests, counter.
+    pub preemptions: Names,
+    /// Requests running, gauge.
+    pub running: Names,
+    /// Requests waiting, gauge.
+    pub waiting: Names,
+    /// Unix time of the process's start, gauge: a change is a restart.
+    pub process_start: Names,
+    /// An info series whose label tells the KV window in tokens: (series, label).
+    pub kv_tokens: Option<(&'static str, &'static str)>,
+    /// Engine steps (decode iterations), counter; for the speed attribution tok/s = accept length × steps/s.
+    pub steps: Names,
+}
+
+/// What a prompt counter counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptCount {
+    /// The full prompt, cached tokens included.
+    All,
+    /// Only what was computed.
+    ComputedOnly,
+}
+
+/// What the absence of speculation counters proves in this family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbsentDrafts {
+    /// The series exist exactly when speculation is configured: absence proves it off (vLLM).
+    MeansOff,
+    /// The series may be absent for other reasons: absence proves nothing.
+    MeansNothing,
+}
+
+/// How a log line is read.
+#[derive(Debug)]
+pub struct LogGrammar {
+    /// Regular expression of a line's prefix with named groups `proc`, `pid`, `level`, `msg` (each optional but `msg`).
+    pub line: &'static str,
+    /// Regular expressions tried on `proc` (or on `tags`) with named groups `tp`, `pp`, `dp`, `ep` or `rank`.
+    pub rank: &'static [&'static str],
+    /// Processes whose lines stand for rank 0 when the seat has one rank (`EngineCore` at TP=1).
+    pub single_rank_procs: &'static [&'static str],
+    /// Lines that prove that the log is complete from the start (version banner, first engine line), any one.
+    pub first_lines: &'static [&'static str],
+}
+
+/// How requests are made.
+#[derive(Debug)]
+pub struct Requests {
+    /// Field that makes the model go on past its end token; absent if there is none.
+    pub ignore_eos: Option<&'static str>,
+    /// How a prompt is kept away from the prefix cache.
+    pub cold: Cold,
+    /// The tokenizer route.
+    pub tokenize: Option<Tokenize>,
+    /// Whether `/v1/completions` takes token ids as `prompt`.
+    pub prompt_ids: bool,
+    /// Whether `continuous_usage_stats` is understood.
+    pub continuous_usage: bool,
+    /// Field that asks for token ids in the answer.
+    pub return_token_ids: Option<&'static str>,
+    /// How the logprobs of a prompt are had.
+    pub prompt_logprobs: PromptLogprobs,
+    /// Greatest silence of a healthy stream in seconds before it counts as stalled, beyond prefill.
+    pub stall_s: u64,
+}
+
+/// How a prompt is kept away from the prefix cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cold {
+    /// A request field with a fresh hex salt.
+    Salt(&'static str),
+    /// A request field set to `false`.
+    SwitchOff(&'static str),
+    /// No field: sixteen random hex characters at the front of the prompt.
+    Prefix,
+}
+
+/// A tokenizer route.
+#[derive(Debug, Clone, Copy)]
+pub struct Tokenize {
+    /// Path.
+    pub path: &'static str,
+    /// Field that takes the text.
+    pub text_field: &'static str,
+    /// JSON pointer of the ids in the answer.
+    pub ids: &'static str,
+    /// Field that switches special tokens, where there is one.
+    pub special_tokens_field: Option<&'static str>,
+    /// Whether it takes chat `messages` and renders the template.
+    pub messages: bool,
+}
+
+/// How the logprobs of a prompt are had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptLogprobs {
+    /// `prompt_logprobs: 0` on `/v1/completions` (vLLM).
+    Vllm,
+    /// `echo: true, logprobs: 1, max_tokens: 0|1` on `/v1/completions`.
+    Echo,
+    /// `/generate` with `return_logprob` (SGLang).
+    SglangGenerate,
+    /// Not to be had over HTTP; the text says why.
+    Unavailable(&'static str),
+}
+
+/// A line that tells the KV window.
+#[derive(Debug, Clone, Copy)]
+pub struct KvLine {
+    /// Regular expression on the message, with named groups `tokens` (or `blocks`) and optionally `gib`, `concurrency`, `dtype`.
+    pub pattern: &'static str,
+    /// Tokens per block where the line counts blocks.
+    pub block_size: Option<u64>,
+}
+
+/// How many times a line is printed when all is well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Once by every rank.
+    EveryRank,
+    /// Once by each node.
+    EveryNode,
+    /// Once in the whole deployment.
+    Once,
+}
+
+/// A known proof of path.
+#[derive(Debug, Clone, Copy)]
+pub struct Preset {
+    /// Name in a gate (`attention:flash_attn`).
+    pub name: &'static str,
+    /// What it proves, in one sentence.
+    pub about: &'static str,
+    /// Lines that announce the path: regular expression on the message, and its scope from the given version on.
+    pub announced: &'static [PresetLine],
+    /// Lines that refute it.
+    pub refuted: &'static [&'static str],
+    /// Series that must move in the window (selector as in a gate).
+    pub moved: &'static [&'static str],
+    /// Series that must be still in the window.
+    pub still: &'static [&'static str],
+}
+
+/// An announcing line and how often it is printed, by version.
+#[derive(Debug, Clone, Copy)]
+pub struct PresetLine {
+    /// Regular expression on the message.
+    pub pattern: &'static str,
+    /// First version with this scope, `(major, minor)`.
+    pub since: (u32, u32),
+    /// Scope from that version on.
+    pub scope: Scope,
+}
+
+/// A line that forbids acceptance.
+#[derive(Debug, Clone, Copy)]
+pub struct ForbiddenLine {
+    /// Regular expression on the message.
+    pub pattern: &'static str,
+    /// Why, for the report.
+    pub why: &'static str,
+}
+
+/// The dialect with this id.
+pub fn named(id: &str) -> Option<&'static Dialect> {
+    DIALECTS.iter().copied().find(|d| d.id == id)
+}

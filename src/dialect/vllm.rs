@@ -1,0 +1,93 @@
+//! vLLM, 0.6 to 0.33: <https://docs.vllm.ai>.
+
+use super::{
+    AbsentDrafts, Cold, Dialect, ForbiddenLine, KvLine, LogGrammar, Metrics, PromptCount,
+    PromptLogprobs, Requests, Sign, Tokenize,
+};
+
+/// vLLM.
+pub static VLLM: Dialect = Dialect {
+    id: "vllm",
+    name: "vLLM",
+    signs: &[
+        Sign::OwnedBy("vllm"),
+        Sign::OwnedBy("sekimon-sim"),
+        Sign::Body {
+            path: "/metrics",
+            text: "vllm:",
+        },
+    ],
+    metrics: Some(Metrics {
+        path: "/metrics",
+        switch: "leave out `--disable-log-stats`, and scrape the engine's own port, not a front-end's",
+        prompt_tokens: &["vllm:prompt_tokens_total"],
+        prompt_counts: PromptCount::All,
+        cached_prompt_tokens: &["vllm:prompt_tokens_cached_total"],
+        generation_tokens: &["vllm:generation_tokens_total"],
+        finished_requests: &["vllm:request_success_total"],
+        finished_reason_label: "finished_reason",
+        drafts: &["vllm:spec_decode_num_drafts_total"],
+        draft_tokens: &["vllm:spec_decode_num_draft_tokens_total"],
+        accepted_tokens: &["vllm:spec_decode_num_accepted_tokens_total"],
+        accepted_per_position: &["vllm:spec_decode_num_accepted_tokens_per_pos_total"],
+        absent_drafts: AbsentDrafts::MeansOff,
+        prefix_queries: &[
+            "vllm:prefix_cache_queries_total",
+            "vllm:gpu_prefix_cache_queries_total",
+        ],
+        prefix_hits: &[
+            "vllm:prefix_cache_hits_total",
+            "vllm:gpu_prefix_cache_hits_total",
+        ],
+        preemptions: &["vllm:num_preemptions_total"],
+        running: &["vllm:num_requests_running"],
+        waiting: &["vllm:num_requests_waiting"],
+        process_start: &["process_start_time_seconds"],
+        kv_tokens: Some(("vllm:cache_config_info", "kv_cache_size_tokens")),
+        steps: &["vllm:iteration_tokens_total_count"],
+    }),
+    log: LogGrammar {
+        line: r"^(?:\((?P<proc>[A-Za-z][\w-]*(?: rank=\d+)?) pid=(?P<pid>\d+)\) )?(?:.*?)(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) \d{2}-\d{2} \d{2}:\d{2}:\d{2} \[[^\]:]+:\d+\] (?P<msg>.*)$",
+        rank: &[
+            r"^Worker(?:_DP(?P<dp>\d+))?(?:_PP(?P<pp>\d+))?(?:_PCP\d+)?(?:_TP(?P<tp>\d+))?(?:_DCP\d+)?(?:_EP(?P<ep>\d+))?$",
+            r"^VllmWorker(?: rank=|-| TP|_TP)(?P<rank>\d+)$",
+        ],
+        single_rank_procs: &["EngineCore", "EngineCore_0", "EngineCore_DP0", "Worker"],
+        first_lines: &[
+            "Initializing an? (?:V\\d )?LLM engine",
+            "vLLM API server version",
+            "version \\d+\\.\\d+\\.\\d+",
+        ],
+    },
+    requests: Requests {
+        ignore_eos: Some("ignore_eos"),
+        cold: Cold::Salt("cache_salt"),
+        tokenize: Some(Tokenize {
+            path: "/tokenize",
+            text_field: "prompt",
+            ids: "/tokens",
+            special_tokens_field: Some("add_special_tokens"),
+            messages: true,
+        }),
+        prompt_ids: true,
+        continuous_usage: true,
+        return_token_ids: Some("return_token_ids"),
+        prompt_logprobs: PromptLogprobs::Vllm,
+        stall_s: 60,
+    },
+    kv: &[
+        KvLine {
+            pattern: r"KV cache size: (?P<tokens>[0-9,]+) tokens(?:, Maximum concurrency for [0-9,]+ tokens per request: (?P<concurrency>[0-9.]+)x)?",
+            block_size: None,
+        },
+        KvLine {
+            pattern: r"# GPU blocks: (?P<blocks>\d+), # CPU blocks: \d+",
+            block_size: Some(16),
+        },
+    ],
+    presets: &[],
+    forbidden: &[ForbiddenLine {
+        pattern: "synthetic.{0,40}accept",
+        why: "speculation with synthetic acceptance: the answers are not the model's",
+    }],
+};

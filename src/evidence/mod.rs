@@ -1,0 +1,8 @@
+//! What was seen: windows with their testimony, and the pure readers of what is recorded in them.
+//!
+//! Nothing here touches the world. `drive` and `witness` make these values, `archive` keeps them on disk,
+//! `judge` and `check` read them.
+
+pub mod exchange;
+pub mod exposition;
+pub mod window;
