@@ -1,0 +1,7 @@
+//! The gate file: strict TOML in, a [`Gate`](gate::Gate) out, every fault at once and each at its place.
+//!
+//! Pure: text comes in as an argument. The kinds of checks come in as a table, so that this room need not know them.
+
+pub mod expect;
+pub mod gate;
+pub mod kind;
