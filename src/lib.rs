@@ -2,4 +2,6 @@
 
 pub mod dialect;
 pub mod evidence;
+pub mod judge;
+pub mod report;
 pub mod spec;

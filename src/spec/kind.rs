@@ -46,8 +46,19 @@ pub struct FigureKind {
     pub unit_aliases: &'static [(&'static str, f64)],
     /// Words that it can be, for `is WORD`; empty for numbers.
     pub words: &'static [&'static str],
+    /// How several observations become one judgement.
+    pub judged: Judged,
     /// What it is, in one sentence.
     pub about: &'static str,
+}
+
+/// How several observations of a figure are held to a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judged {
+    /// By the confidence bound of their location: it must clear the limit.
+    ByBound,
+    /// Each observation by itself must hold (a needle, a KV window); stated as `each of n`, never as a probability.
+    Each,
 }
 
 /// One key of a kind.

@@ -1,0 +1,3 @@
+//! The report: one document, many printers.
+
+pub mod document;
