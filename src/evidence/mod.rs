@@ -3,6 +3,7 @@
 //! Nothing here touches the world. `drive` and `witness` make these values, `archive` keeps them on disk,
 //! `judge` and `check` read them.
 
+pub mod body;
 pub mod exchange;
 pub mod exposition;
 pub mod window;
