@@ -2,6 +2,16 @@
 //!
 //! Pure: the same evidence gives the same findings, bit for bit.
 
+pub mod case;
+mod estimate;
 pub mod figure;
 pub mod finding;
+mod limit;
+pub mod log;
+pub mod movement;
+mod path;
+mod precondition;
+pub mod recorded;
+mod residence;
+pub mod sample;
 pub mod verdict;

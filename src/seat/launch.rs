@@ -169,6 +169,11 @@ impl Launched {
         }
     }
 
+    /// Leaves it running: the build that stays at the seat.
+    pub fn release(mut self) {
+        self.gone = true;
+    }
+
     async fn run_stop_command(&self) -> Option<String> {
         let (name, arguments) = self.recipe.stop.split_first()?;
         let mut command = Command::new(name);

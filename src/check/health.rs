@@ -1,0 +1,121 @@
+//! `health`: the seat answers, offers the model, and its log shows no crash and nothing that forbids acceptance.
+
+use crate::evidence::window::Window;
+use crate::judge::finding::Reason;
+use crate::judge::log;
+use crate::judge::sample::{Concludes, Conclusion, Measured, Sample, View};
+use crate::judge::verdict::Verdict;
+use crate::plan::task::Task;
+use crate::plan::{Planned, WindowWish};
+use crate::spec::gate::{Check, Gate};
+use crate::spec::kind::{FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed};
+
+/// The kind.
+#[derive(Debug)]
+pub(super) struct Health;
+
+const FIGURES: &[FigureKind] = &[FigureKind {
+    name: "health",
+    unit: "word",
+    unit_aliases: &[],
+    words: &["ok", "unwell"],
+    judged: Judged::Each,
+    about: "`ok` when the health route answers 2xx and the model is offered.",
+}];
+
+/// Lines that no healthy log holds, with what they mean.
+const CRASHES: &[(&str, &str)] = &[
+    (r"Traceback \(most recent call last\)", "a Python traceback"),
+    (r"(?i)\bCUDA (?:error|out of memory)\b|OutOfMemoryError", "a CUDA error"),
+    (r"(?i)segmentation fault|core dumped", "a crash"),
+    (r"EngineDeadError|EngineCore encountered a fatal error", "a dead engine"),
+];
+
+impl Kind for Health {
+    fn name(&self) -> &'static str {
+        "health"
+    }
+
+    fn about(&self) -> &'static str {
+        "The seat answers, offers the model, and its log holds no crash and no line that forbids acceptance (synthetic acceptance, dummy weights)."
+    }
+
+    fn keys(&self) -> &'static [Key] {
+        &[]
+    }
+
+    fn figures(&self) -> &'static [FigureKind] {
+        FIGURES
+    }
+
+    fn proof(&self) -> ProofNeed {
+        ProofNeed::None
+    }
+
+    fn default_repeats(&self) -> u32 {
+        1
+    }
+
+    fn cells(&self, _params: &Params) -> Vec<String> {
+        vec![String::new()]
+    }
+
+    fn faults(&self, _check: &Check, _gate: &Gate) -> Vec<KindFault> {
+        Vec::new()
+    }
+}
+
+impl Planned for Health {
+    fn windows(&self, _check: &Check, _cell: &str, _repeat: u32) -> Vec<WindowWish> {
+        vec![WindowWish { part: "measure".into(), task: Task::Look }]
+    }
+}
+
+impl Concludes for Health {
+    fn conclude(&self, view: &View<'_>) -> Conclusion {
+        let windows = view.windows("measure");
+        let mut conclusion = Conclusion::default();
+        for window in &windows {
+            conclusion.reasons.extend(unwell(window));
+            conclusion.reasons.extend(bad_lines(view, window));
+        }
+        conclusion.measured.push(Measured {
+            figure: "health",
+            sample: Sample::Words(
+                windows.iter().map(|w| if unwell(w).is_some() { "unwell" } else { "ok" }.to_owned()).collect(),
+            ),
+            windows: windows.iter().map(|w| w.id.clone()).collect(),
+        });
+        conclusion.measured.retain(|m| !m.sample.is_empty());
+        conclusion
+    }
+}
+
+fn unwell(window: &Window) -> Option<Reason> {
+    let fault = window.results.get("health_fault").and_then(|v| v.as_str())?;
+    Some(Reason::new("health.unwell", Verdict::Fail, format!("{}: {fault}", window.id), format!("{}: {fault}", window.id)))
+}
+
+fn bad_lines(view: &View<'_>, window: &Window) -> Vec<Reason> {
+    let Some(reader) = log::of_boot(view, window) else {
+        // Without a log nothing is said for or against; the paths that need it say UNPROVEN themselves.
+        return Vec::new();
+    };
+    let crashes = CRASHES.iter().copied();
+    let forbidden = view.dialect.map_or(&[][..], |d| d.forbidden).iter().map(|f| (f.pattern, f.why));
+    crashes
+        .chain(forbidden)
+        .filter_map(|(pattern, why)| {
+            let count = reader.count(pattern, None)?;
+            (count.total > 0).then(|| {
+                let example = count.examples.first().cloned().unwrap_or_default();
+                Reason::new(
+                    "log.forbidden",
+                    Verdict::Fail,
+                    format!("the log of {} holds {why} ({}×): {example}", window.boot, count.total),
+                    format!("{} のログに {why}（{} 回）: {example}", window.boot, count.total),
+                )
+            })
+        })
+        .collect()
+}

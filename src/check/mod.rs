@@ -1,0 +1,42 @@
+//! One file per kind of check: what it declares, which windows it wants, what it concludes.
+//!
+//! A new kind is one file with one unit struct and its row in [`KINDS`].
+
+mod accept_length;
+mod health;
+mod kv_window;
+mod needle;
+mod path;
+mod perplexity;
+mod throughput;
+mod traffic;
+
+use crate::judge::sample::Concludes;
+use crate::plan::Planned;
+use crate::spec::kind::Kind;
+
+/// Every kind, in the order of the docs.
+pub static KINDS: &[&dyn Concludes] = &[
+    &throughput::Throughput,
+    &needle::Needle,
+    &perplexity::Perplexity,
+    &accept_length::AcceptLength,
+    &path::Path,
+    &kv_window::KvWindow,
+    &health::Health,
+];
+
+/// The kinds as the gate file knows them.
+pub fn kinds() -> Vec<&'static dyn Kind> {
+    KINDS.iter().map(|k| *k as &dyn Kind).collect()
+}
+
+/// The kind of this name, as the plan knows it.
+pub fn planned(name: &str) -> Option<&'static dyn Planned> {
+    KINDS.iter().find(|k| k.name() == name).map(|k| *k as &dyn Planned)
+}
+
+/// The kind of this name, as the judge knows it.
+pub fn concludes(name: &str) -> Option<&'static dyn Concludes> {
+    KINDS.iter().copied().find(|k| k.name() == name)
+}

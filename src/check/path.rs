@@ -1,0 +1,61 @@
+//! `path`: traffic of the workload with no figure but the proof itself.
+
+use super::traffic;
+use crate::judge::sample::{Concludes, Conclusion, View};
+use crate::plan::task::{Ids, Prompts, Task};
+use crate::plan::{Planned, WindowWish};
+use crate::spec::gate::{Check, Gate};
+use crate::spec::kind::{FigureKind, Key, Kind, KindFault, Params, ProofNeed};
+
+/// The kind.
+#[derive(Debug)]
+pub(super) struct Path;
+
+impl Kind for Path {
+    fn name(&self) -> &'static str {
+        "path"
+    }
+
+    fn about(&self) -> &'static str {
+        "Drives the workload and asks only whether the path was taken: lines on every rank, counters inside the window, nothing refuting."
+    }
+
+    fn keys(&self) -> &'static [Key] {
+        traffic::KEYS
+    }
+
+    fn figures(&self) -> &'static [FigureKind] {
+        &[]
+    }
+
+    fn proof(&self) -> ProofNeed {
+        ProofNeed::Required
+    }
+
+    fn default_repeats(&self) -> u32 {
+        1
+    }
+
+    fn cells(&self, params: &Params) -> Vec<String> {
+        traffic::cells(params)
+    }
+
+    fn faults(&self, check: &Check, _gate: &Gate) -> Vec<KindFault> {
+        traffic::faults(&check.params)
+    }
+}
+
+impl Planned for Path {
+    fn windows(&self, check: &Check, cell: &str, repeat: u32) -> Vec<WindowWish> {
+        let load = traffic::load(&check.params, cell, Prompts::OfRepeat(repeat), Ids::Unwanted);
+        vec![WindowWish { part: "measure".into(), task: Task::Load(load) }]
+    }
+}
+
+impl Concludes for Path {
+    fn conclude(&self, view: &View<'_>) -> Conclusion {
+        let windows = view.windows("measure");
+        let all: Vec<_> = windows.iter().flat_map(|w| w.exchanges.iter().map(move |e| (*w, e))).collect();
+        Conclusion { reasons: traffic::failed(&all).into_iter().collect(), ..Conclusion::default() }
+    }
+}

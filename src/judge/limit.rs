@@ -1,0 +1,343 @@
+//! A figure held to a limit.
+
+use super::estimate::{self, Compared};
+use super::figure::{Decision, Figure, LimitOutcome};
+use super::sample::{Measured, Sample};
+use crate::spec::expect::{Expectation, Limit};
+use crate::spec::gate::Check;
+use crate::stats::bound::{self, Decision as Ruled};
+use crate::stats::error::StatsError;
+use crate::stats::estimate::Estimate;
+
+/// What a limit compares with.
+#[derive(Debug, Clone)]
+pub(super) enum Opponent<'a> {
+    /// Nothing: the limit is absolute.
+    None,
+    /// The same figure of a build of this run.
+    Measured(&'a Measured),
+    /// The same figure of a recorded run.
+    Recorded(&'a Figure),
+    /// There is nothing to compare with.
+    Missing(String),
+}
+
+/// Holds a figure to a limit.
+pub(super) fn hold(
+    check: &Check,
+    measured: &Measured,
+    figure: &Figure,
+    expectation: &Expectation,
+    opponent: &Opponent<'_>,
+    alpha: f64,
+) -> LimitOutcome {
+    let ruling = match opponent {
+        Opponent::Missing(why) => Ruling::absent(why),
+        _ => rule(check, measured, figure, &expectation.limit, opponent, alpha),
+    };
+    LimitOutcome {
+        text: expectation.text.clone(),
+        line: expectation.line,
+        decision: ruling.decision,
+        because: ruling.because,
+        margin: ruling.margin,
+    }
+}
+
+struct Ruling {
+    decision: Decision,
+    because: String,
+    margin: Option<f64>,
+}
+
+impl Ruling {
+    fn absent(why: &str) -> Self {
+        Self { decision: Decision::Absent, because: why.into(), margin: None }
+    }
+}
+
+fn rule(
+    check: &Check,
+    measured: &Measured,
+    figure: &Figure,
+    limit: &Limit,
+    opponent: &Opponent<'_>,
+    alpha: f64,
+) -> Ruling {
+    let unit = figure.unit.as_str();
+    match limit {
+        Limit::Is(word) => is(&measured.sample, word),
+        Limit::AtLeast(x) => allowed(check, measured, unit, Some(*x), None, alpha),
+        Limit::AtMost(x) => allowed(check, measured, unit, None, Some(*x), alpha),
+        Limit::Exactly(x) => exactly(&measured.sample, *x, unit),
+        Limit::Between(low, high) => allowed(check, measured, unit, Some(*low), Some(*high), alpha),
+        Limit::RatioAtLeast(x, _) => ratio(measured, opponent, Some(*x), None, alpha),
+        Limit::RatioAtMost(x, _) => ratio(measured, opponent, None, Some(*x), alpha),
+        Limit::WithinFraction(x, _) => ratio(measured, opponent, Some(1.0 - x), Some(1.0 + x), alpha),
+        Limit::WithinAmount(x, _) => difference(measured, opponent, unit, *x, alpha),
+        Limit::InBand(_) => banded(measured, opponent, unit, Side::In),
+        Limit::AboveBand(_) => banded(measured, opponent, unit, Side::Above),
+        Limit::BelowBand(_) => banded(measured, opponent, unit, Side::Below),
+    }
+}
+
+fn is(sample: &Sample, word: &str) -> Ruling {
+    let Sample::Words(words) = sample else { return Ruling::absent("this figure is a number, not a word") };
+    let wrong: Vec<&str> = words.iter().map(String::as_str).filter(|w| *w != word).collect();
+    let decision = match (words.is_empty(), wrong.is_empty()) {
+        (true, _) => Decision::Absent,
+        (_, true) => Decision::Clears,
+        (_, false) => Decision::Misses,
+    };
+    let because = match wrong.first() {
+        None => format!("{} of {} are `{word}`", words.len(), words.len()),
+        Some(first) => format!("{} of {} are not `{word}`, first `{first}`", wrong.len(), words.len()),
+    };
+    Ruling { decision, because, margin: None }
+}
+
+fn exactly(sample: &Sample, x: f64, unit: &str) -> Ruling {
+    let numbers = sample.numbers();
+    let wrong: Vec<f64> = numbers.iter().copied().filter(|v| *v != x).collect();
+    let decision = match (numbers.is_empty(), wrong.is_empty()) {
+        (true, _) => Decision::Absent,
+        (_, true) => Decision::Clears,
+        (_, false) => Decision::Misses,
+    };
+    let because = match wrong.first() {
+        None => format!("each of {} is {x} {unit}", numbers.len()),
+        Some(first) => format!("{} of {} differ, first {first} {unit}", wrong.len(), numbers.len()),
+    };
+    Ruling { decision, because, margin: None }
+}
+
+/// Held to absolute ends: each observation by itself, or the bound of their level.
+fn allowed(
+    check: &Check,
+    measured: &Measured,
+    unit: &str,
+    low: Option<f64>,
+    high: Option<f64>,
+    alpha: f64,
+) -> Ruling {
+    let _ = check;
+    match estimate::level(&measured.sample, alpha) {
+        None => each(&measured.sample.numbers(), low, high, unit),
+        Some(estimate) => bounded(estimate, low, high, unit, measured.sample.of()),
+    }
+}
+
+/// Every observation by itself.
+fn each(numbers: &[f64], low: Option<f64>, high: Option<f64>, unit: &str) -> Ruling {
+    let bad: Vec<f64> = numbers
+        .iter()
+        .copied()
+        .filter(|v| low.is_some_and(|x| *v < x) || high.is_some_and(|x| *v > x))
+        .collect();
+    let margin = numbers
+        .iter()
+        .map(|v| low.map_or(f64::INFINITY, |x| v - x).min(high.map_or(f64::INFINITY, |x| x - v)))
+        .reduce(f64::min);
+    let decision = match (numbers.is_empty(), bad.is_empty()) {
+        (true, _) => Decision::Absent,
+        (_, true) => Decision::Clears,
+        (_, false) => Decision::Misses,
+    };
+    let because = match bad.first() {
+        None => format!("each of {} holds", numbers.len()),
+        Some(first) => format!("{} of {} do not hold, first {} {unit}", bad.len(), numbers.len(), plain(*first)),
+    };
+    Ruling { decision, because, margin }
+}
+
+/// The bound of an estimate against the ends.
+fn bounded(
+    estimate: Result<Estimate, StatsError>,
+    low: Option<f64>,
+    high: Option<f64>,
+    unit: &str,
+    of: &str,
+) -> Ruling {
+    let estimate = match estimate {
+        Ok(estimate) => estimate,
+        Err(cause) => return Ruling { decision: Decision::Open, because: cause.to_string(), margin: None },
+    };
+    let limit = match (low, high) {
+        (Some(low), None) => bound::Limit::Floor(low),
+        (None, Some(high)) => bound::Limit::Ceiling(high),
+        (low, high) => bound::Limit::Within {
+            low: low.unwrap_or(f64::NEG_INFINITY),
+            high: high.unwrap_or(f64::INFINITY),
+        },
+    };
+    let margin = low
+        .map_or(f64::INFINITY, |x| estimate.lower - x)
+        .min(high.map_or(f64::INFINITY, |x| x - estimate.upper));
+    let seen = format!(
+        "{} [{}, {}]{}{unit}, n = {}",
+        plain(estimate.value),
+        plain(estimate.lower),
+        plain(estimate.upper),
+        if unit.is_empty() { "" } else { " " },
+        estimate.n
+    );
+    let (decision, because) = match limit.decide(&estimate) {
+        Ruled::Clears => (Decision::Clears, format!("{seen}: the bound clears it")),
+        Ruled::Misses => (Decision::Misses, format!("{seen}: the opposite bound misses it")),
+        Ruled::Straddles => (Decision::Open, format!("{seen}: the interval straddles it; {}", settle(&estimate, low, high, of))),
+    };
+    Ruling { decision, because, margin: margin.is_finite().then_some(margin) }
+}
+
+/// What would settle an open limit: how many more observations, if the estimate stays where it is.
+///
+/// The half-width of an interval shrinks with √n; it must become smaller than the distance from estimate to limit.
+fn settle(estimate: &Estimate, low: Option<f64>, high: Option<f64>, of: &str) -> String {
+    let half = (estimate.upper - estimate.lower) / 2.0;
+    let distance = [low, high]
+        .into_iter()
+        .flatten()
+        .map(|x| (estimate.value - x).abs())
+        .reduce(f64::min)
+        .unwrap_or(0.0);
+    if distance <= half * 1e-3 || half <= 0.0 {
+        return "the estimate lies on the limit: more repeats will not settle it, only a better build or another limit".into();
+    }
+    let needed = (estimate.n as f64 * (half / distance).powi(2)).ceil();
+    let more = (needed - estimate.n as f64).max(1.0);
+    if more > 1000.0 {
+        return format!("more than 1,000 further {of} would be needed to settle it");
+    }
+    format!("about {more:.0} more {of} would settle it")
+}
+
+fn ratio(measured: &Measured, opponent: &Opponent<'_>, low: Option<f64>, high: Option<f64>, alpha: f64) -> Ruling {
+    match opponent {
+        Opponent::Measured(theirs) => match estimate::compare(&measured.sample, &theirs.sample, alpha) {
+            Some(Compared::Ratio(estimate)) => bounded(estimate, low, high, "×", measured.sample.of()),
+            Some(Compared::Difference(estimate)) => {
+                let base = estimate::figure_value(&theirs.sample);
+                let relative = estimate.map(|e| scaled(e, base));
+                bounded(relative, low, high, "×", measured.sample.of())
+            }
+            None => one_by_one(&measured.sample, &theirs.sample.numbers(), low, high),
+        },
+        Opponent::Recorded(theirs) => {
+            let Some(value) = theirs.value else { return Ruling::absent("the recorded figure has no value") };
+            match estimate::level(&measured.sample, alpha) {
+                Some(estimate) => {
+                    bounded(estimate.map(|e| shrunk(e, value)), low, high, "×", measured.sample.of())
+                }
+                None => one_by_one(&measured.sample, &[value], low, high),
+            }
+        }
+        Opponent::None | Opponent::Missing(_) => Ruling::absent("there is nothing to compare with"),
+    }
+}
+
+/// A difference as a ratio to its base.
+fn scaled(e: Estimate, base: f64) -> Estimate {
+    Estimate { value: 1.0 + e.value / base, lower: 1.0 + e.lower / base, upper: 1.0 + e.upper / base, ..e }
+}
+
+/// A level as a ratio to a recorded one.
+fn shrunk(e: Estimate, by: f64) -> Estimate {
+    Estimate { value: e.value / by, lower: e.lower / by, upper: e.upper / by, ..e }
+}
+
+/// Each observation over the middle of theirs: for figures that are held one by one (a KV window).
+fn one_by_one(ours: &Sample, theirs: &[f64], low: Option<f64>, high: Option<f64>) -> Ruling {
+    let Some(base) = estimate::middle(theirs).filter(|b| *b != 0.0) else {
+        return Ruling::absent("the reference has no value");
+    };
+    let ratios: Vec<f64> = ours.numbers().iter().map(|v| v / base).collect();
+    each(&ratios, low, high, "×")
+}
+
+fn difference(measured: &Measured, opponent: &Opponent<'_>, unit: &str, most: f64, alpha: f64) -> Ruling {
+    match opponent {
+        Opponent::Measured(theirs) => match estimate::compare(&measured.sample, &theirs.sample, alpha) {
+            Some(Compared::Difference(estimate)) => {
+                bounded(estimate, Some(-most), Some(most), unit, measured.sample.of())
+            }
+            _ => {
+                let Some(base) = estimate::middle(&theirs.sample.numbers()) else {
+                    return Ruling::absent("the reference has no value");
+                };
+                by_difference(measured, base, unit, most, alpha)
+            }
+        },
+        Opponent::Recorded(theirs) => match theirs.value {
+            Some(base) => by_difference(measured, base, unit, most, alpha),
+            None => Ruling::absent("the recorded figure has no value"),
+        },
+        Opponent::None | Opponent::Missing(_) => Ruling::absent("there is nothing to compare with"),
+    }
+}
+
+fn by_difference(measured: &Measured, base: f64, unit: &str, most: f64, alpha: f64) -> Ruling {
+    match estimate::level(&measured.sample, alpha) {
+        Some(estimate) => {
+            let moved = estimate.map(|e| Estimate {
+                value: e.value - base,
+                lower: e.lower - base,
+                upper: e.upper - base,
+                ..e
+            });
+            bounded(moved, Some(-most), Some(most), unit, measured.sample.of())
+        }
+        None => {
+            let moved: Vec<f64> = measured.sample.numbers().iter().map(|v| v - base).collect();
+            each(&moved, Some(-most), Some(most), unit)
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    In,
+    Above,
+    Below,
+}
+
+/// Beside the reference's band, observation by observation, as people judge today.
+fn banded(measured: &Measured, opponent: &Opponent<'_>, unit: &str, side: Side) -> Ruling {
+    let theirs = match opponent {
+        Opponent::Measured(theirs) => theirs.sample.numbers(),
+        Opponent::Recorded(theirs) => theirs.repeats.clone(),
+        Opponent::None | Opponent::Missing(_) => Vec::new(),
+    };
+    let (Some([low, high]), ours) = (estimate::band(&theirs), measured.sample.numbers()) else {
+        return Ruling::absent("the reference has no band");
+    };
+    let Some([least, most]) = estimate::band(&ours) else { return Ruling::absent("nothing was measured") };
+    let seen = format!(
+        "observations {} to {} {unit}, reference band {} to {} (n = {})",
+        plain(least), plain(most), plain(low), plain(high), theirs.len()
+    );
+    let (good, bad) = match side {
+        Side::In => (least >= low && most <= high, most < low || least > high),
+        Side::Above => (least > high, most < high),
+        Side::Below => (most < low, least > low),
+    };
+    let decision = match (good, bad) {
+        (true, _) => Decision::Clears,
+        (false, true) => Decision::Misses,
+        (false, false) => Decision::Open,
+    };
+    let because = match decision {
+        Decision::Open => format!("{seen}: they overlap; more repeats, or a quieter machine, would settle it"),
+        _ => seen,
+    };
+    Ruling { decision, because, margin: None }
+}
+
+/// A number for a sentence: four significant digits.
+fn plain(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let digits = 3 - value.abs().log10().floor() as i32;
+    let digits = usize::try_from(digits.clamp(0, 12)).unwrap_or(0);
+    format!("{value:.digits$}")
+}
