@@ -6,7 +6,7 @@ use super::{
 };
 
 /// llama.cpp.
-pub static LLAMACPP: Dialect = Dialect {
+pub(super) static LLAMACPP: Dialect = Dialect {
     id: "llamacpp",
     name: "llama.cpp",
     signs: &[
@@ -36,15 +36,37 @@ pub static LLAMACPP: Dialect = Dialect {
         preemptions: &[],
         running: &["llamacpp:requests_processing"],
         waiting: &["llamacpp:requests_deferred"],
-        process_start: &[],
-        kv_tokens: None,
         steps: &["llamacpp:n_decode_total"],
+        stale_gauges: &[
+            "llamacpp:prompt_tokens_seconds",
+            "llamacpp:predicted_tokens_seconds",
+            "llamacpp:n_busy_slots_per_decode",
+        ],
+        ..Metrics::NONE
     }),
     log: LogGrammar {
-        line: r"^(?P<msg>.*)$",
-        rank: &[],
-        single_rank_procs: &[""],
-        first_lines: &["build: \\d+", "system info:", "build_info"],
+        // `0.00.453.871 W spec common_specu: message`: minutes, seconds, milli- and microseconds since the start.
+        line: r"^(?:\d+\.\d\d\.\d{3}\.\d{3} (?P<level>[DIWE]) (?P<proc>\S+) +)?(?P<msg>.*)$",
+        single_rank_procs: &[
+            "",
+            "srv",
+            "cmn",
+            "slot",
+            "spec",
+            "que",
+            "common_speculative_init_result:",
+        ],
+        first_lines: &[
+            "llama_server: initializing",
+            "init: initializing",
+            "^build: \\d+",
+        ],
+        head: r"\d+\.\d\d\.\d{3}\.\d{3} [DIWE] ",
+        version: &[
+            r"build_info: (?P<version>b\d+\S*)",
+            r"^build: (?P<version>\d+)",
+        ],
+        ..LogGrammar::PLAIN
     },
     requests: Requests {
         ignore_eos: Some("ignore_eos"),
@@ -72,5 +94,9 @@ pub static LLAMACPP: Dialect = Dialect {
     forbidden: &[ForbiddenLine {
         pattern: "synthetic speculative acceptance is enabled",
         why: "speculation with synthetic acceptance: the answers are not the model's",
+        matches: &[
+            "common_specu: synthetic speculative acceptance is enabled for benchmarking; generated output is not valid",
+        ],
+        never: &["draft acceptance = 1.00000 (  101 accepted /   101 generated), mean len =  4.88"],
     }],
 };

@@ -103,6 +103,39 @@ pub struct Metrics {
     pub kv_tokens: Option<(&'static str, &'static str)>,
     /// Engine steps (decode iterations), counter; for the speed attribution tok/s = accept length × steps/s.
     pub steps: Names,
+    /// Time to first token in seconds, histogram: the names without `_sum` and `_count`.
+    pub ttft: Names,
+    /// Gauges that keep their last value when nothing happens, or are refreshed only now and then: never evidence alone.
+    pub stale_gauges: Names,
+}
+
+impl Metrics {
+    /// Metrics without any series; a dialect states what differs.
+    pub const NONE: Metrics = Metrics {
+        path: "/metrics",
+        switch: "",
+        prompt_tokens: &[],
+        prompt_counts: PromptCount::All,
+        cached_prompt_tokens: &[],
+        generation_tokens: &[],
+        finished_requests: &[],
+        finished_reason_label: "",
+        drafts: &[],
+        draft_tokens: &[],
+        accepted_tokens: &[],
+        accepted_per_position: &[],
+        absent_drafts: AbsentDrafts::MeansNothing,
+        prefix_queries: &[],
+        prefix_hits: &[],
+        preemptions: &[],
+        running: &[],
+        waiting: &[],
+        process_start: &[],
+        kv_tokens: None,
+        steps: &[],
+        ttft: &[],
+        stale_gauges: &[],
+    };
 }
 
 /// What a prompt counter counts.
@@ -134,6 +167,23 @@ pub struct LogGrammar {
     pub single_rank_procs: &'static [&'static str],
     /// Lines that prove that the log is complete from the start (version banner, first engine line), any one.
     pub first_lines: &'static [&'static str],
+    /// Regular expression of a record's head wherever it stands in a line: two writers on one pipe put two records
+    /// in one line. Empty: records have no head that could be recognised inside a line.
+    pub head: &'static str,
+    /// Regular expressions on the message with named group `version`: the server's own version.
+    pub version: &'static [&'static str],
+}
+
+impl LogGrammar {
+    /// A log of which nothing is known: each line is a message without rank.
+    pub const PLAIN: LogGrammar = LogGrammar {
+        line: r"^(?P<msg>.*)$",
+        rank: &[],
+        single_rank_procs: &[""],
+        first_lines: &[],
+        head: "",
+        version: &[],
+    };
 }
 
 /// How requests are made.
@@ -242,6 +292,122 @@ pub struct PresetLine {
     pub since: (u32, u32),
     /// Scope from that version on.
     pub scope: Scope,
+    /// Where the pattern is looked for.
+    pub part: Part,
+    /// Messages that it must match.
+    pub matches: &'static [&'static str],
+    /// Messages that it must not match.
+    pub never: &'static [&'static str],
+}
+
+/// What of a log record a pattern is looked for in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Part {
+    /// The message alone.
+    #[default]
+    Message,
+    /// The whole record with its prefix, where the source file's name is the evidence.
+    Record,
+}
+
+impl PresetLine {
+    /// A line with its scope in every version.
+    pub const fn new(scope: Scope, pattern: &'static str) -> PresetLine {
+        PresetLine {
+            pattern,
+            since: (0, 0),
+            scope,
+            part: Part::Message,
+            matches: &[],
+            never: &[],
+        }
+    }
+
+    /// The same line with its scope from this version on.
+    pub const fn since(mut self, major: u32, minor: u32) -> PresetLine {
+        self.since = (major, minor);
+        self
+    }
+
+    /// The same line, looked for in the whole record.
+    pub const fn in_record(mut self) -> PresetLine {
+        self.part = Part::Record;
+        self
+    }
+
+    /// The same line with examples that it must match.
+    pub const fn matches(mut self, examples: &'static [&'static str]) -> PresetLine {
+        self.matches = examples;
+        self
+    }
+
+    /// The same line with near misses that it must not match.
+    pub const fn never(mut self, examples: &'static [&'static str]) -> PresetLine {
+        self.never = examples;
+        self
+    }
+}
+
+impl Preset {
+    /// A preset of log lines only.
+    pub const fn announced(
+        name: &'static str,
+        about: &'static str,
+        announced: &'static [PresetLine],
+    ) -> Preset {
+        Preset {
+            name,
+            about,
+            announced,
+            refuted: &[],
+            moved: &[],
+            still: &[],
+        }
+    }
+
+    /// The announcing lines with the scope that holds in this version, one a pattern; without a version the scope that
+    /// asks least (`Once` before `EveryNode` before `EveryRank`), because a stricter one could refuse a healthy seat.
+    pub fn lines_for(&self, version: Option<(u32, u32)>) -> Vec<PresetLine> {
+        let mut lines: Vec<PresetLine> = Vec::new();
+        for line in self.announced {
+            if version.is_some_and(|v| line.since > v) {
+                continue;
+            }
+            let Some(known) = lines.iter_mut().find(|l| l.pattern == line.pattern) else {
+                lines.push(*line);
+                continue;
+            };
+            let better = match version {
+                Some(_) => line.since > known.since,
+                None => line.scope.asks() < known.scope.asks(),
+            };
+            if better {
+                *known = *line;
+            }
+        }
+        lines
+    }
+}
+
+impl Scope {
+    fn asks(self) -> u8 {
+        match self {
+            Scope::Once => 0,
+            Scope::EveryNode => 1,
+            Scope::EveryRank => 2,
+        }
+    }
+}
+
+/// `(major, minor)` of a version text such as `0.32.0` or `v0.9.2rc1`; absent if it has no such front.
+pub fn major_minor(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.trim_start_matches('v').split('.');
+    let major = parts.next()?.parse().ok()?;
+    let minor = parts.next()?;
+    let digits = minor
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(minor.len());
+    Some((major, minor[..digits].parse().ok()?))
 }
 
 /// A line that forbids acceptance.
@@ -251,6 +417,10 @@ pub struct ForbiddenLine {
     pub pattern: &'static str,
     /// Why, for the report.
     pub why: &'static str,
+    /// Messages that it must match.
+    pub matches: &'static [&'static str],
+    /// Messages that it must not match.
+    pub never: &'static [&'static str],
 }
 
 /// The dialect with this id.

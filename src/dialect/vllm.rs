@@ -6,7 +6,7 @@ use super::{
 };
 
 /// vLLM.
-pub static VLLM: Dialect = Dialect {
+pub(super) static VLLM: Dialect = Dialect {
     id: "vllm",
     name: "vLLM",
     signs: &[
@@ -45,18 +45,31 @@ pub static VLLM: Dialect = Dialect {
         process_start: &["process_start_time_seconds"],
         kv_tokens: Some(("vllm:cache_config_info", "kv_cache_size_tokens")),
         steps: &["vllm:iteration_tokens_total_count"],
+        ttft: &["vllm:time_to_first_token_seconds"],
+        stale_gauges: &[
+            "vllm:spec_decode_draft_acceptance_rate",
+            "vllm:spec_decode_efficiency",
+            "vllm:gpu_prefix_cache_hit_rate",
+        ],
     }),
     log: LogGrammar {
-        line: r"^(?:\((?P<proc>[A-Za-z][\w-]*(?: rank=\d+)?) pid=(?P<pid>\d+)\) )?(?:.*?)(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) \d{2}-\d{2} \d{2}:\d{2}:\d{2} \[[^\]:]+:\d+\] (?P<msg>.*)$",
+        line: r"^(?:\((?P<proc>[A-Za-z][\w-]*(?: rank=\d+| TP\d+)?) pid=(?P<pid>\d+)(?:, ip=[^)]*)?\) ?)?(?:.*?(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) \d{2}-\d{2} \d{2}:\d{2}:\d{2} \[[^\]:]+:\d+\] ?)?(?P<msg>.*)$",
         rank: &[
             r"^Worker(?:_DP(?P<dp>\d+))?(?:_PP(?P<pp>\d+))?(?:_PCP\d+)?(?:_TP(?P<tp>\d+))?(?:_DCP\d+)?(?:_EP(?P<ep>\d+))?$",
             r"^VllmWorker(?: rank=|-| TP|_TP)(?P<rank>\d+)$",
+            r"^EngineCore_DP(?P<dp>\d+)$",
         ],
-        single_rank_procs: &["EngineCore", "EngineCore_0", "EngineCore_DP0", "Worker"],
+        single_rank_procs: &["EngineCore", "EngineCore_0", "EngineCore_DP0", "Worker", ""],
         first_lines: &[
             "Initializing an? (?:V\\d )?LLM engine",
             "vLLM API server version",
             "version \\d+\\.\\d+\\.\\d+",
+        ],
+        head: r"\([A-Za-z][\w-]*(?: rank=\d+| TP\d+)? pid=\d+(?:, ip=[^)]*)?\) ?(?:(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d{2}-\d{2} \d{2}:\d{2}:\d{2} \[)?|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d{2}-\d{2} \d{2}:\d{2}:\d{2} \[",
+        version: &[
+            r"LLM engine \(v(?P<version>[^)]+)\)",
+            r"API server version (?P<version>\d\S*)",
+            r" version (?P<version>\d+\.\d+\.\d+\S*)",
         ],
     },
     requests: Requests {
@@ -89,5 +102,7 @@ pub static VLLM: Dialect = Dialect {
     forbidden: &[ForbiddenLine {
         pattern: "synthetic.{0,40}accept",
         why: "speculation with synthetic acceptance: the answers are not the model's",
+        matches: &["rejection_sample_method='synthetic', synthetic_acceptance_rate=0.9"],
+        never: &["SpecDecoding metrics: Mean acceptance length: 2.66, Accepted: 830 tokens"],
     }],
 };

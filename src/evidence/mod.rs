@@ -5,4 +5,9 @@
 
 pub mod exchange;
 pub mod exposition;
+mod exposition_line;
+pub mod log;
+pub mod log_count;
+mod log_text;
+pub mod rank;
 pub mod window;
