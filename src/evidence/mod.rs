@@ -3,6 +3,7 @@
 //! Nothing here touches the world. `drive` and `witness` make these values, `archive` keeps them on disk,
 //! `judge` and `check` read them.
 
+pub mod counters;
 pub mod exchange;
 pub mod exposition;
 mod exposition_line;
@@ -10,4 +11,5 @@ pub mod log;
 pub mod log_count;
 mod log_text;
 pub mod rank;
+pub mod selector;
 pub mod window;
