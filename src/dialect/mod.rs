@@ -4,10 +4,34 @@
 
 mod generic;
 mod llamacpp;
+mod lmdeploy;
+mod mistralrs;
+mod ollama;
+mod preset;
+mod sglang;
+mod tabbyapi;
+mod tensorrt_llm;
+mod tgi;
+mod transformers;
 mod vllm;
+mod vllm_presets;
+
+pub use preset::{ForbiddenLine, LaterScope, Part, Preset, PresetLine, Scope};
 
 /// Every dialect, in the order in which a seat is recognised; the generic one is last and fits every OpenAI-like server.
-pub static DIALECTS: &[&Dialect] = &[&vllm::VLLM, &llamacpp::LLAMACPP, &generic::GENERIC];
+pub static DIALECTS: &[&Dialect] = &[
+    &vllm::VLLM,
+    &sglang::SGLANG,
+    &llamacpp::LLAMACPP,
+    &tensorrt_llm::TENSORRT_LLM,
+    &tgi::TGI,
+    &lmdeploy::LMDEPLOY,
+    &tabbyapi::TABBYAPI,
+    &ollama::OLLAMA,
+    &mistralrs::MISTRALRS,
+    &transformers::TRANSFORMERS,
+    &generic::GENERIC,
+];
 
 /// How one family of servers speaks.
 #[derive(Debug)]
@@ -83,8 +107,10 @@ pub struct Metrics {
     pub draft_tokens: Names,
     /// Accepted draft tokens, counter.
     pub accepted_tokens: Names,
-    /// Accepted draft tokens by position, counter with label `position`.
+    /// Accepted draft tokens by position, counter.
     pub accepted_per_position: Names,
+    /// Label of the position, from 0.
+    pub position_label: &'static str,
     /// What it means when the speculation series are absent.
     pub absent_drafts: AbsentDrafts,
     /// Tokens looked up in the prefix cache, counter.
@@ -124,6 +150,7 @@ impl Metrics {
         draft_tokens: &[],
         accepted_tokens: &[],
         accepted_per_position: &[],
+        position_label: "position",
         absent_drafts: AbsentDrafts::MeansNothing,
         prefix_queries: &[],
         prefix_hits: &[],
@@ -249,154 +276,11 @@ pub enum PromptLogprobs {
 /// A line that tells the KV window.
 #[derive(Debug, Clone, Copy)]
 pub struct KvLine {
-    /// Regular expression on the message, with named groups `tokens` (or `blocks`) and optionally `gib`, `concurrency`, `dtype`.
+    /// Regular expression on the message with any of the named groups `tokens`, `blocks`, `slots` (times `tokens`),
+    /// `gib`, `mib`, `concurrency`, `dtype`: a line may tell only one of them.
     pub pattern: &'static str,
     /// Tokens per block where the line counts blocks.
     pub block_size: Option<u64>,
-}
-
-/// How many times a line is printed when all is well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Once by every rank.
-    EveryRank,
-    /// Once by each node.
-    EveryNode,
-    /// Once in the whole deployment.
-    Once,
-}
-
-/// A known proof of path.
-#[derive(Debug, Clone, Copy)]
-pub struct Preset {
-    /// Name in a gate (`attention:flash_attn`).
-    pub name: &'static str,
-    /// What it proves, in one sentence.
-    pub about: &'static str,
-    /// Lines that announce the path: regular expression on the message, and its scope from the given version on.
-    pub announced: &'static [PresetLine],
-    /// Lines that refute it.
-    pub refuted: &'static [&'static str],
-    /// Series that must move in the window (selector as in a gate).
-    pub moved: &'static [&'static str],
-    /// Series that must be still in the window.
-    pub still: &'static [&'static str],
-}
-
-/// An announcing line and how often it is printed, by version.
-#[derive(Debug, Clone, Copy)]
-pub struct PresetLine {
-    /// Regular expression on the message.
-    pub pattern: &'static str,
-    /// First version with this scope, `(major, minor)`.
-    pub since: (u32, u32),
-    /// Scope from that version on.
-    pub scope: Scope,
-    /// Where the pattern is looked for.
-    pub part: Part,
-    /// Messages that it must match.
-    pub matches: &'static [&'static str],
-    /// Messages that it must not match.
-    pub never: &'static [&'static str],
-}
-
-/// What of a log record a pattern is looked for in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Part {
-    /// The message alone.
-    #[default]
-    Message,
-    /// The whole record with its prefix, where the source file's name is the evidence.
-    Record,
-}
-
-impl PresetLine {
-    /// A line with its scope in every version.
-    pub const fn new(scope: Scope, pattern: &'static str) -> PresetLine {
-        PresetLine {
-            pattern,
-            since: (0, 0),
-            scope,
-            part: Part::Message,
-            matches: &[],
-            never: &[],
-        }
-    }
-
-    /// The same line with its scope from this version on.
-    pub const fn since(mut self, major: u32, minor: u32) -> PresetLine {
-        self.since = (major, minor);
-        self
-    }
-
-    /// The same line, looked for in the whole record.
-    pub const fn in_record(mut self) -> PresetLine {
-        self.part = Part::Record;
-        self
-    }
-
-    /// The same line with examples that it must match.
-    pub const fn matches(mut self, examples: &'static [&'static str]) -> PresetLine {
-        self.matches = examples;
-        self
-    }
-
-    /// The same line with near misses that it must not match.
-    pub const fn never(mut self, examples: &'static [&'static str]) -> PresetLine {
-        self.never = examples;
-        self
-    }
-}
-
-impl Preset {
-    /// A preset of log lines only.
-    pub const fn announced(
-        name: &'static str,
-        about: &'static str,
-        announced: &'static [PresetLine],
-    ) -> Preset {
-        Preset {
-            name,
-            about,
-            announced,
-            refuted: &[],
-            moved: &[],
-            still: &[],
-        }
-    }
-
-    /// The announcing lines with the scope that holds in this version, one a pattern; without a version the scope that
-    /// asks least (`Once` before `EveryNode` before `EveryRank`), because a stricter one could refuse a healthy seat.
-    pub fn lines_for(&self, version: Option<(u32, u32)>) -> Vec<PresetLine> {
-        let mut lines: Vec<PresetLine> = Vec::new();
-        for line in self.announced {
-            if version.is_some_and(|v| line.since > v) {
-                continue;
-            }
-            let Some(known) = lines.iter_mut().find(|l| l.pattern == line.pattern) else {
-                lines.push(*line);
-                continue;
-            };
-            let better = match version {
-                Some(_) => line.since > known.since,
-                None => line.scope.asks() < known.scope.asks(),
-            };
-            if better {
-                *known = *line;
-            }
-        }
-        lines
-    }
-}
-
-impl Scope {
-    fn asks(self) -> u8 {
-        match self {
-            Scope::Once => 0,
-            Scope::EveryNode => 1,
-            Scope::EveryRank => 2,
-        }
-    }
 }
 
 /// `(major, minor)` of a version text such as `0.32.0` or `v0.9.2rc1`; absent if it has no such front.
@@ -410,20 +294,11 @@ pub fn major_minor(version: &str) -> Option<(u32, u32)> {
     Some((major, minor[..digits].parse().ok()?))
 }
 
-/// A line that forbids acceptance.
-#[derive(Debug, Clone, Copy)]
-pub struct ForbiddenLine {
-    /// Regular expression on the message.
-    pub pattern: &'static str,
-    /// Why, for the report.
-    pub why: &'static str,
-    /// Messages that it must match.
-    pub matches: &'static [&'static str],
-    /// Messages that it must not match.
-    pub never: &'static [&'static str],
-}
-
 /// The dialect with this id.
 pub fn named(id: &str) -> Option<&'static Dialect> {
     DIALECTS.iter().copied().find(|d| d.id == id)
 }
+
+#[cfg(test)]
+#[path = "dialect_tests.rs"]
+mod tests;

@@ -7,6 +7,8 @@ pub mod counters;
 pub mod exchange;
 pub mod exposition;
 mod exposition_line;
+pub mod invariants;
+pub mod kv;
 pub mod log;
 pub mod log_count;
 mod log_text;
