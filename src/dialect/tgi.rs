@@ -68,7 +68,7 @@ pub(super) static TGI: Dialect = Dialect {
                 .matches(&["Using attention flashinfer - Prefix caching true"])
                 .never(&["Using attention flashdecoding - Prefix caching true"])],
         )
-        .refuted(&["Forcing attention to", "Using attention (?:paged|flashdecoding)"], &["Forcing attention to 'flashdecoding' because head dim is not supported by flashinfer, also disabling prefix caching"], &["Using attention flashinfer - Prefix caching true"]),
+        .refuted(&["Forcing attention to", "Using attention (?:paged|flashdecoding)"], &["Forcing attention to 'flashdecoding' because head dim is not supported by flashinfer, also disabling prefix caching", "Using attention flashdecoding - Prefix caching true"], &["Using attention flashinfer - Prefix caching true"]),
         Preset::announced(
             "prefix-cache:on",
             "Prefix caching is switched on.",

@@ -20,6 +20,8 @@ const TRITON: &str =
     "Using TRITON_ATTN attention backend out of potential backends: ['TRITON_ATTN'].";
 const MOE_DEFAULT: &str = "Using default MoE config. Performance might be sub-optimal! Config file not found at /opt/E=64,N=768.json";
 const MARLIN: &str = "Using 'MARLIN' NvFp4 MoE backend out of potential backends: ['MARLIN'].";
+const EMULATED: &str =
+    "Using NvFp4EmulationTritonExperts MOE backend. This will dequantize weights on the fly";
 const CUTLASS: &str = "Using FLASHINFER_CUTLASS NvFp4 MoE backend out of potential backends: ['FLASHINFER_CUTLASS', 'MARLIN'].";
 const CAPTURED: &str = "Graph capturing finished in 23 secs, took 0.55 GiB";
 const DEGRADED: &str = "CUDAGraphMode.FULL_AND_PIECEWISE is not supported with FlashInferBackend backend (support: NEVER); setting cudagraph_mode=PIECEWISE";
@@ -90,13 +92,13 @@ pub(super) const PRESETS: &[Preset] = &[
         "Experts run on a CUTLASS kernel.",
         &[once(r"Using '?(?:\w+_)?CUTLASS\w*'? (?:\w+ )?MoE backend").matches(&[CUTLASS, "Using 'CUTLASS' Fp8 MoE backend out of potential backends: []."]).never(&[MARLIN])],
     )
-    .refuted(&[r"Using '?(?:MARLIN|TRITON|DEEPGEMM|AITER)\w*'? (?:\w+ )?MoE backend", "EmulationTritonExperts"], &[MARLIN], &[CUTLASS]),
+    .refuted(&[r"Using '?(?:MARLIN|TRITON|DEEPGEMM|AITER)\w*'? (?:\w+ )?MoE backend", "EmulationTritonExperts"], &[MARLIN, EMULATED], &[CUTLASS]),
     Preset::announced(
         "moe:deepgemm",
         "Experts run on DeepGEMM.",
         &[once(r"Using '?(?:BATCHED_)?DEEPGEMM'? (?:\w+ )?MoE backend").matches(&["Using DEEPGEMM Fp8 MoE backend out of potential backends: ['DEEPGEMM', 'TRITON']."]).never(&[CUTLASS])],
     )
-    .refuted(&[r"Using '?(?:MARLIN|TRITON|\w*CUTLASS|AITER)'? (?:\w+ )?MoE backend", "DeepGemm disabled"], &[MARLIN, CUTLASS], &["Using DEEPGEMM Fp8 MoE backend out of potential backends: ['DEEPGEMM', 'TRITON']."]),
+    .refuted(&[r"Using '?(?:MARLIN|TRITON|\w*CUTLASS|AITER)'? (?:\w+ )?MoE backend", "DeepGemm disabled"], &[MARLIN, CUTLASS, "DeepGemm disabled due to unaligned problem size: M=7"], &["Using DEEPGEMM Fp8 MoE backend out of potential backends: ['DEEPGEMM', 'TRITON']."]),
     Preset::announced(
         "moe:marlin",
         "Experts run on Marlin.",
@@ -108,7 +110,7 @@ pub(super) const PRESETS: &[Preset] = &[
         "Experts run on the Triton kernel.",
         &[once(r"Using '?(?:BATCHED_)?TRITON'? (?:\w+ )?MoE backend").matches(&["Using TRITON Unquantized MoE backend out of potential backends: ['TRITON']."]).never(&[MARLIN])],
     )
-    .refuted(&[r"Using '?(?:MARLIN|\w*CUTLASS|DEEPGEMM|AITER)'? (?:\w+ )?MoE backend", "EmulationTritonExperts"], &[MARLIN], &["Using TRITON Unquantized MoE backend out of potential backends: ['TRITON']."]),
+    .refuted(&[r"Using '?(?:MARLIN|\w*CUTLASS|DEEPGEMM|AITER)'? (?:\w+ )?MoE backend", "EmulationTritonExperts"], &[MARLIN, EMULATED], &["Using TRITON Unquantized MoE backend out of potential backends: ['TRITON']."]),
     Preset::announced(
         "moe:tuned",
         "Experts run with a tuned tile configuration, not with the default one.",
@@ -138,7 +140,7 @@ pub(super) const PRESETS: &[Preset] = &[
             "Your GPU does not have native support for FP4 computation but FP4 quantization is being used. Weight-only FP4 compression will be used leveraging the Marlin kernel.",
             "NVFP4 linear falling back to the slow and unoptimized emulation backend",
             "Detected that the model can run with awq_marlin, however you specified quantization=awq explicitly, so forcing awq. Use quantization=awq_marlin for faster inference",
-            "Using NvFp4EmulationTritonExperts MOE backend. This will dequantize weights on the fly",
+            EMULATED,
             "--linear-backend=machete was requested, but no machete kernel exists for this scheme; falling back",
         ],
         &["Selected CutlassFP8ScaledMMLinearKernel for CompressedTensorsW8A8Fp8"],

@@ -1,6 +1,6 @@
 //! The KV window that a log announces, and the arithmetic that tells what is really stored in it.
 
-use regex::{Captures, Regex, RegexSet};
+use regex::{Captures, Regex};
 
 use super::log::{LogReader, excerpt};
 
@@ -29,14 +29,11 @@ pub struct KvWindow {
 /// A dialect's lines are tried in order: the first that tells tokens counts, the others fill in what it leaves out.
 pub fn kv_window(reader: &LogReader, log: &[u8]) -> Option<KvWindow> {
     let lines = reader.dialect().kv;
-    let wanted = RegexSet::new(lines.iter().map(|l| l.pattern)).ok()?;
-    let expressions: Vec<Regex> = lines
-        .iter()
-        .filter_map(|l| Regex::new(l.pattern).ok())
-        .collect();
+    let patterns: Vec<&str> = lines.iter().map(|l| l.pattern).collect();
+    let expressions: Vec<Regex> = patterns.iter().filter_map(|p| Regex::new(p).ok()).collect();
     let mut told: Vec<Told> = vec![Told::default(); expressions.len()];
     // A byte slice does not fail to be read.
-    let _ = reader.read_matching(log, &wanted, |line| {
+    let _ = reader.read_matching(log, &patterns, |line| {
         for (at, expression) in expressions.iter().enumerate() {
             if let Some(found) = expression.captures(line.message) {
                 told[at].add(&found, lines[at].block_size, line.message);

@@ -6,8 +6,9 @@
 use std::borrow::Cow;
 use std::io::{self, BufRead};
 
-use regex::{Regex, RegexSet};
+use regex::Regex;
 
+use super::log_hint::hints;
 pub use super::log_text::{LINE_LIMIT, LogAccount, excerpt};
 use super::log_text::{clean, for_each_line};
 use super::rank::RankTag;
@@ -90,19 +91,23 @@ impl LogReader {
         })
     }
 
-    /// Calls `each` with the records of those lines that match any of `wanted`; the others are not even parsed.
+    /// Calls `each` with every record that one of `patterns` could match, and some more: lines that cannot hold a match
+    /// are not even parsed. The caller matches again on what it is given.
     ///
     /// # Errors
     /// What the source says; a byte slice never fails.
     pub fn read_matching<R: BufRead>(
         &self,
         source: R,
-        wanted: &RegexSet,
+        patterns: &[&str],
         mut each: impl FnMut(&LogLine<'_>),
     ) -> io::Result<LogAccount> {
+        let Some(hints) = hints(patterns) else {
+            return self.read(source, each);
+        };
         for_each_line(source, |offset, bytes| {
             let line = clean(bytes);
-            if wanted.is_match(&line) {
+            if hints.is_match(&line) {
                 self.records(offset, &line, &mut each);
             }
         })
@@ -123,33 +128,39 @@ impl LogReader {
 
     /// The first line that proves that the log is whole from its start; absent if there is none.
     pub fn banner(&self, log: &[u8]) -> Option<String> {
-        let first = RegexSet::new(self.dialect.log.first_lines).ok()?;
-        let mut found = None;
-        let _ = self.read_matching(log, &first, |line| {
-            if found.is_none() && first.is_match(line.message) {
-                found = Some(excerpt(line.message, 300));
-            }
-        });
-        found
+        self.first(log, self.dialect.log.first_lines, |found, line| {
+            found
+                .is_match(line.message)
+                .then(|| excerpt(line.message, 300))
+        })
     }
 
     /// The server's version, as its log tells it.
     pub fn version(&self, log: &[u8]) -> Option<String> {
-        let wanted = RegexSet::new(self.dialect.log.version).ok()?;
-        let each: Vec<Regex> = self
-            .dialect
-            .log
-            .version
-            .iter()
-            .filter_map(|e| Regex::new(e).ok())
-            .collect();
+        self.first(log, self.dialect.log.version, |found, line| {
+            Some(
+                found
+                    .captures(line.message)?
+                    .name("version")?
+                    .as_str()
+                    .to_owned(),
+            )
+        })
+    }
+
+    /// What `take` makes of the first record that gives it something.
+    fn first(
+        &self,
+        log: &[u8],
+        patterns: &[&str],
+        take: impl Fn(&Regex, &LogLine<'_>) -> Option<String>,
+    ) -> Option<String> {
+        let expressions: Vec<Regex> = patterns.iter().filter_map(|p| Regex::new(p).ok()).collect();
         let mut found = None;
-        let _ = self.read_matching(log, &wanted, |line| {
-            let captured = each
-                .iter()
-                .find_map(|e| e.captures(line.message)?.name("version"));
+        // A byte slice does not fail to be read.
+        let _ = self.read_matching(log, patterns, |line| {
             if found.is_none() {
-                found = captured.map(|m| m.as_str().to_owned());
+                found = expressions.iter().find_map(|e| take(e, line));
             }
         });
         found

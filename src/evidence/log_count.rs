@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufRead};
 
-use regex::{Regex, RegexSet};
+use regex::Regex;
 
 use super::log::{LogAccount, LogLine, LogReader, excerpt};
 use crate::dialect::Part;
@@ -22,7 +22,6 @@ pub struct Search {
     pattern: Regex,
     except: Vec<Regex>,
     part: Part,
-    hint: Option<String>,
 }
 
 /// An expression that cannot be compiled.
@@ -79,7 +78,6 @@ impl Search {
                 .map(|e| compile(e.as_ref()))
                 .collect::<Result<_, _>>()?,
             part,
-            hint: hint(pattern),
         })
     }
 
@@ -109,11 +107,8 @@ impl LogReader {
                 }
             }
         };
-        let hints: Option<Vec<&str>> = searches.iter().map(|s| s.hint.as_deref()).collect();
-        let account = match hints.and_then(|hints| RegexSet::new(hints).ok()) {
-            Some(wanted) => self.read_matching(source, &wanted, &mut each)?,
-            None => self.read(source, &mut each)?,
-        };
+        let patterns: Vec<&str> = searches.iter().map(|s| s.pattern.as_str()).collect();
+        let account = self.read_matching(source, &patterns, &mut each)?;
         Ok(Counted { counts, account })
     }
 }
@@ -160,27 +155,6 @@ fn compile(pattern: &str) -> Result<Regex, PatternError> {
             .trim_start_matches("error: ")
             .to_owned(),
     })
-}
-
-/// An expression that matches at least every raw line whose message `pattern` matches; `None` if none is known.
-///
-/// The message is a part of its line, so only what asserts the message's ends has to go: `^` in front and `$` at the
-/// end, without which an expression matches more, never less. Such assertions anywhere else are left alone: no hint.
-fn hint(pattern: &str) -> Option<String> {
-    let front = pattern.strip_prefix('^').unwrap_or(pattern);
-    let core = match front.strip_suffix('$') {
-        Some(core) if !core.ends_with('\\') => core,
-        _ => front,
-    };
-    // A word boundary at a message's end is none where the next writer's record begins; `\\` hides what an escape is.
-    let asserts = ["^", "$", r"\A", r"\z", r"\B", r"\b", r"\\", "(?"];
-    // What looks like an assertion or a flag and is none.
-    let harmless = ["(?:", "(?P<", "(?i)", r"\$", r"\^", "[^"];
-    let plain = harmless
-        .iter()
-        .fold(core.to_owned(), |text, h| text.replace(h, ""));
-    let asserts = asserts.iter().any(|a| plain.contains(a));
-    (!core.is_empty() && !asserts).then(|| core.to_owned())
 }
 
 #[cfg(test)]
@@ -264,18 +238,6 @@ mod tests {
             count(log, "ACTIVE", &[], Ranks { tp: 8, ..ONE }).left_out,
             7
         );
-    }
-
-    #[test]
-    fn a_hint_never_loses_a_line() {
-        assert_eq!(hint("^a b$").as_deref(), Some("a b"));
-        assert_eq!(hint(r"cost \$").as_deref(), Some(r"cost \$"));
-        assert_eq!(hint("(^a|b)"), None);
-        assert_eq!(hint(r"(?m)a$b"), None);
-        assert_eq!(hint("(?:a|b)c").as_deref(), Some("(?:a|b)c"));
-        assert_eq!(hint("^$"), None);
-        assert_eq!(hint(r"a\b"), None);
-        assert_eq!(hint(r"[^:]+: x").as_deref(), Some("[^:]+: x"));
     }
 
     #[test]

@@ -11,7 +11,11 @@ pub mod invariants;
 pub mod kv;
 pub mod log;
 pub mod log_count;
+mod log_hint;
 mod log_text;
 pub mod rank;
 pub mod selector;
 pub mod window;
+
+#[cfg(test)]
+mod recordings_tests;
