@@ -3,16 +3,14 @@
 use super::{Cold, Dialect, LogGrammar, PromptLogprobs, Requests};
 
 /// The last row: what is true of every OpenAI-like server.
-pub static GENERIC: Dialect = Dialect {
+pub(super) static GENERIC: Dialect = Dialect {
     id: "openai",
     name: "OpenAI-like",
     signs: &[],
     metrics: None,
     log: LogGrammar {
-        line: r"^(?P<msg>.*)$",
-        rank: &[],
         single_rank_procs: &[],
-        first_lines: &[],
+        ..LogGrammar::PLAIN
     },
     requests: Requests {
         ignore_eos: None,

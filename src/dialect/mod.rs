@@ -4,10 +4,34 @@
 
 mod generic;
 mod llamacpp;
+mod lmdeploy;
+mod mistralrs;
+mod ollama;
+mod preset;
+mod sglang;
+mod tabbyapi;
+mod tensorrt_llm;
+mod tgi;
+mod transformers;
 mod vllm;
+mod vllm_presets;
+
+pub use preset::{ForbiddenLine, LaterScope, Part, Preset, PresetLine, Scope};
 
 /// Every dialect, in the order in which a seat is recognised; the generic one is last and fits every OpenAI-like server.
-pub static DIALECTS: &[&Dialect] = &[&vllm::VLLM, &llamacpp::LLAMACPP, &generic::GENERIC];
+pub static DIALECTS: &[&Dialect] = &[
+    &vllm::VLLM,
+    &sglang::SGLANG,
+    &llamacpp::LLAMACPP,
+    &tensorrt_llm::TENSORRT_LLM,
+    &tgi::TGI,
+    &lmdeploy::LMDEPLOY,
+    &tabbyapi::TABBYAPI,
+    &ollama::OLLAMA,
+    &mistralrs::MISTRALRS,
+    &transformers::TRANSFORMERS,
+    &generic::GENERIC,
+];
 
 /// How one family of servers speaks.
 #[derive(Debug)]
@@ -83,8 +107,10 @@ pub struct Metrics {
     pub draft_tokens: Names,
     /// Accepted draft tokens, counter.
     pub accepted_tokens: Names,
-    /// Accepted draft tokens by position, counter with label `position`.
+    /// Accepted draft tokens by position, counter.
     pub accepted_per_position: Names,
+    /// Label of the position, from 0.
+    pub position_label: &'static str,
     /// What it means when the speculation series are absent.
     pub absent_drafts: AbsentDrafts,
     /// Tokens looked up in the prefix cache, counter.
@@ -103,6 +129,40 @@ pub struct Metrics {
     pub kv_tokens: Option<(&'static str, &'static str)>,
     /// Engine steps (decode iterations), counter; for the speed attribution tok/s = accept length × steps/s.
     pub steps: Names,
+    /// Time to first token in seconds, histogram: the names without `_sum` and `_count`.
+    pub ttft: Names,
+    /// Gauges that keep their last value when nothing happens, or are refreshed only now and then: never evidence alone.
+    pub stale_gauges: Names,
+}
+
+impl Metrics {
+    /// Metrics without any series; a dialect states what differs.
+    pub const NONE: Metrics = Metrics {
+        path: "/metrics",
+        switch: "",
+        prompt_tokens: &[],
+        prompt_counts: PromptCount::All,
+        cached_prompt_tokens: &[],
+        generation_tokens: &[],
+        finished_requests: &[],
+        finished_reason_label: "",
+        drafts: &[],
+        draft_tokens: &[],
+        accepted_tokens: &[],
+        accepted_per_position: &[],
+        position_label: "position",
+        absent_drafts: AbsentDrafts::MeansNothing,
+        prefix_queries: &[],
+        prefix_hits: &[],
+        preemptions: &[],
+        running: &[],
+        waiting: &[],
+        process_start: &[],
+        kv_tokens: None,
+        steps: &[],
+        ttft: &[],
+        stale_gauges: &[],
+    };
 }
 
 /// What a prompt counter counts.
@@ -134,6 +194,23 @@ pub struct LogGrammar {
     pub single_rank_procs: &'static [&'static str],
     /// Lines that prove that the log is complete from the start (version banner, first engine line), any one.
     pub first_lines: &'static [&'static str],
+    /// Regular expression of a record's head wherever it stands in a line: two writers on one pipe put two records
+    /// in one line. Empty: records have no head that could be recognised inside a line.
+    pub head: &'static str,
+    /// Regular expressions on the message with named group `version`: the server's own version.
+    pub version: &'static [&'static str],
+}
+
+impl LogGrammar {
+    /// A log of which nothing is known: each line is a message without rank.
+    pub const PLAIN: LogGrammar = LogGrammar {
+        line: r"^(?P<msg>.*)$",
+        rank: &[],
+        single_rank_procs: &[""],
+        first_lines: &[],
+        head: "",
+        version: &[],
+    };
 }
 
 /// How requests are made.
@@ -199,61 +276,29 @@ pub enum PromptLogprobs {
 /// A line that tells the KV window.
 #[derive(Debug, Clone, Copy)]
 pub struct KvLine {
-    /// Regular expression on the message, with named groups `tokens` (or `blocks`) and optionally `gib`, `concurrency`, `dtype`.
+    /// Regular expression on the message with any of the named groups `tokens`, `blocks`, `slots` (times `tokens`),
+    /// `gib`, `mib`, `concurrency`, `dtype`: a line may tell only one of them.
     pub pattern: &'static str,
     /// Tokens per block where the line counts blocks.
     pub block_size: Option<u64>,
 }
 
-/// How many times a line is printed when all is well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Once by every rank.
-    EveryRank,
-    /// Once by each node.
-    EveryNode,
-    /// Once in the whole deployment.
-    Once,
-}
-
-/// A known proof of path.
-#[derive(Debug, Clone, Copy)]
-pub struct Preset {
-    /// Name in a gate (`attention:flash_attn`).
-    pub name: &'static str,
-    /// What it proves, in one sentence.
-    pub about: &'static str,
-    /// Lines that announce the path: regular expression on the message, and its scope from the given version on.
-    pub announced: &'static [PresetLine],
-    /// Lines that refute it.
-    pub refuted: &'static [&'static str],
-    /// Series that must move in the window (selector as in a gate).
-    pub moved: &'static [&'static str],
-    /// Series that must be still in the window.
-    pub still: &'static [&'static str],
-}
-
-/// An announcing line and how often it is printed, by version.
-#[derive(Debug, Clone, Copy)]
-pub struct PresetLine {
-    /// Regular expression on the message.
-    pub pattern: &'static str,
-    /// First version with this scope, `(major, minor)`.
-    pub since: (u32, u32),
-    /// Scope from that version on.
-    pub scope: Scope,
-}
-
-/// A line that forbids acceptance.
-#[derive(Debug, Clone, Copy)]
-pub struct ForbiddenLine {
-    /// Regular expression on the message.
-    pub pattern: &'static str,
-    /// Why, for the report.
-    pub why: &'static str,
+/// `(major, minor)` of a version text such as `0.32.0` or `v0.9.2rc1`; absent if it has no such front.
+pub fn major_minor(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.trim_start_matches('v').split('.');
+    let major = parts.next()?.parse().ok()?;
+    let minor = parts.next()?;
+    let digits = minor
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(minor.len());
+    Some((major, minor[..digits].parse().ok()?))
 }
 
 /// The dialect with this id.
 pub fn named(id: &str) -> Option<&'static Dialect> {
     DIALECTS.iter().copied().find(|d| d.id == id)
 }
+
+#[cfg(test)]
+#[path = "dialect_tests.rs"]
+mod tests;

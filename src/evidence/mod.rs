@@ -4,6 +4,19 @@
 //! `judge` and `check` read them.
 
 pub mod body;
+pub mod counters;
 pub mod exchange;
 pub mod exposition;
+mod exposition_line;
+pub mod invariants;
+pub mod kv;
+pub mod log;
+pub mod log_count;
+mod log_hint;
+mod log_text;
+pub mod rank;
+pub mod selector;
 pub mod window;
+
+#[cfg(test)]
+mod recordings_tests;
