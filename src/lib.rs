@@ -5,3 +5,4 @@ pub mod evidence;
 pub mod judge;
 pub mod report;
 pub mod spec;
+pub mod witness;

@@ -3,6 +3,10 @@
 //! Nothing here touches the world. `drive` and `witness` make these values, `archive` keeps them on disk,
 //! `judge` and `check` read them.
 
+pub mod absence;
 pub mod exchange;
 pub mod exposition;
+pub mod processes;
+pub mod redaction;
+pub mod role;
 pub mod window;
