@@ -4,6 +4,7 @@
 //! `judge` and `check` read them.
 
 pub mod absence;
+pub mod environ;
 pub mod exchange;
 pub mod exposition;
 pub mod processes;

@@ -2,4 +2,9 @@
 //!
 //! Each reader returns what it saw or a typed absence with its cure; no missing right ends a run.
 
+mod bounded;
+mod digest;
+mod elf;
+pub mod environ;
 pub mod processes;
+pub mod rooted;
