@@ -322,6 +322,34 @@ mod tests {
     }
 
     #[test]
+    fn a_program_with_a_symbol_of_its_own_is_read_there() {
+        // A fixed-address program gets its own copy of `environ`; libc then uses that one. Rust's linker step needs `cc` too.
+        let dir = tempfile::tempdir().unwrap();
+        let source = dir.path().join("seat.c");
+        let text = "#include <stdio.h>\n#include <stdlib.h>\nextern char **environ;\n\
+            int main(void){ setenv(\"SEKIMON_TEST\", \"later\", 1); \
+            printf(environ ? \"up\\n\" : \"none\\n\"); fflush(stdout); getchar(); return 0; }\n";
+        std::fs::write(&source, text).unwrap();
+        for flags in [&["-fpie", "-pie"], &["-fno-pie", "-no-pie"]] {
+            let program = dir.path().join(flags[1]);
+            let built = Command::new("cc")
+                .args(flags)
+                .arg(&source)
+                .arg("-o")
+                .arg(&program)
+                .status();
+            assert!(built.unwrap().success());
+            let program = program.display().to_string();
+            let running = started(&program, &[]);
+            let environ = of(running.0.id()).into_result().unwrap();
+            assert_eq!(value(&environ, "SEKIMON_TEST").as_deref(), Some("later"));
+            assert!(
+                matches!(&environ.source, EnvironSource::Memory { object } if *object == program)
+            );
+        }
+    }
+
+    #[test]
     fn a_process_that_is_gone_is_an_absence() {
         let running = started("sh", &["-c", "echo up; read line"]);
         let pid = running.0.id();
