@@ -4,9 +4,12 @@
 //! `judge` and `check` read them.
 
 pub mod absence;
+pub mod count;
 pub mod environ;
 pub mod exchange;
 pub mod exposition;
+pub mod libraries;
+pub mod mounts;
 pub mod processes;
 pub mod redaction;
 pub mod role;

@@ -6,5 +6,8 @@ mod bounded;
 mod digest;
 mod elf;
 pub mod environ;
+pub mod libraries;
+pub mod mounts;
+pub mod occurrences;
 pub mod processes;
 pub mod rooted;
