@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
+use crate::evidence::pack::Stretch;
+
 /// Bytes read at a time: large enough for the disk, small beside any server's memory.
 const PIECE: usize = 1024 * 1024;
 
@@ -36,15 +38,6 @@ pub(crate) fn sha256(file: &mut File, until: Option<Instant>) -> io::Result<Stri
         };
         digest.update(&piece[..read]);
     }
-}
-
-/// A stretch of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Stretch {
-    /// First byte.
-    pub(crate) from: u64,
-    /// Bytes.
-    pub(crate) length: u64,
 }
 
 /// SHA-256 over stretches of a file, one after another, in hexadecimal.

@@ -9,5 +9,7 @@ pub mod environ;
 pub mod libraries;
 pub mod mounts;
 pub mod occurrences;
+pub mod pack;
+pub mod packages;
 pub mod processes;
 pub mod rooted;
