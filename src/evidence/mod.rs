@@ -16,6 +16,19 @@ mod log_hint;
 mod log_text;
 pub mod rank;
 pub mod selector;
+pub mod absence;
+pub mod count;
+pub mod environ;
+pub mod exchange;
+pub mod exposition;
+pub mod libraries;
+pub mod mounts;
+pub mod pack;
+pub mod packages;
+pub mod processes;
+pub mod redaction;
+pub mod restart;
+pub mod role;
 pub mod window;
 
 #[cfg(test)]

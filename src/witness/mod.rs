@@ -1,0 +1,15 @@
+//! The witnesses that stand beside the traffic: what processes, files, containers, GPUs and logs say.
+//!
+//! Each reader returns what it saw or a typed absence with its cure; no missing right ends a run.
+
+mod bounded;
+mod digest;
+mod elf;
+pub mod environ;
+pub mod libraries;
+pub mod mounts;
+pub mod occurrences;
+pub mod pack;
+pub mod packages;
+pub mod processes;
+pub mod rooted;
