@@ -3,32 +3,30 @@
 //! Nothing here touches the world. `drive` and `witness` make these values, `archive` keeps them on disk,
 //! `judge` and `check` read them.
 
+pub mod absence;
 pub mod body;
+pub mod count;
 pub mod counters;
+pub mod environ;
 pub mod exchange;
 pub mod exposition;
 mod exposition_line;
 pub mod invariants;
 pub mod kv;
+pub mod libraries;
 pub mod log;
 pub mod log_count;
 mod log_hint;
 mod log_text;
-pub mod rank;
-pub mod selector;
-pub mod absence;
-pub mod count;
-pub mod environ;
-pub mod exchange;
-pub mod exposition;
-pub mod libraries;
 pub mod mounts;
 pub mod pack;
 pub mod packages;
 pub mod processes;
+pub mod rank;
 pub mod redaction;
 pub mod restart;
 pub mod role;
+pub mod selector;
 pub mod window;
 
 #[cfg(test)]
