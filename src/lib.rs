@@ -8,3 +8,4 @@ pub mod plan;
 pub mod report;
 pub mod seat;
 pub mod spec;
+pub mod stats;
