@@ -1,0 +1,24 @@
+//! What the gate says to a seat and what it hears back: requests, loads, streams, scores, scrapes.
+//!
+//! The only room (with `witness`) that opens sockets. It produces the types of `evidence` and consumes the data of
+//! `dialect`; it judges nothing.
+
+pub mod answer;
+pub mod cancel;
+mod chunk;
+pub mod client;
+pub mod fault;
+pub mod fetch;
+mod gaps;
+pub mod load;
+pub mod metrics;
+pub mod recognise;
+pub mod request;
+mod shape;
+pub mod stream;
+pub mod tokenize;
+
+#[cfg(test)]
+mod recordings;
+#[cfg(test)]
+mod tiny_server;
