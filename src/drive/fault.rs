@@ -210,12 +210,13 @@ fn sort(error: &reqwest::Error) -> FaultKind {
     if error.is_builder() {
         return FaultKind::BadUrl(words);
     }
-    if let Some(io) = io_kind(error) {
-        // rustls reports its faults as `InvalidData` inside an I/O error.
-        match io {
-            std::io::ErrorKind::ConnectionRefused => return FaultKind::Refused,
-            std::io::ErrorKind::InvalidData if error.is_connect() => return FaultKind::Tls(words),
-            _ => {}
+    for cause in causes(error) {
+        let io = cause.downcast_ref::<std::io::Error>();
+        if io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused) {
+            return FaultKind::Refused;
+        }
+        if is_tls(cause) {
+            return FaultKind::Tls(words);
         }
     }
     let low = words.to_lowercase();
@@ -234,28 +235,26 @@ fn sort(error: &reqwest::Error) -> FaultKind {
     FaultKind::Broken(words)
 }
 
-fn io_kind(error: &reqwest::Error) -> Option<std::io::ErrorKind> {
-    let mut source = std::error::Error::source(error);
-    let mut kind = None;
-    while let Some(cause) = source {
-        if let Some(io) = cause.downcast_ref::<std::io::Error>() {
-            kind = Some(io.kind());
-        }
-        source = cause.source();
-    }
-    kind
+/// rustls reports its faults inside I/O errors, which hide what they hold from `source`.
+fn is_tls(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let inner = cause
+        .downcast_ref::<std::io::Error>()
+        .and_then(std::io::Error::get_ref);
+    cause.is::<rustls::Error>() || inner.is_some_and(|e| is_tls(e))
+}
+
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    std::iter::successors(std::error::Error::source(error), |cause| cause.source())
 }
 
 /// The causes of an error from the second on, joined: the first one only repeats the URL.
 fn chain(error: &reqwest::Error) -> String {
     let mut words = Vec::<String>::new();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
+    for cause in causes(error) {
         let text = quote(&cause.to_string(), 200);
         if !words.iter().any(|w| w.contains(&text)) {
             words.push(text);
         }
-        source = cause.source();
     }
     if words.is_empty() {
         return quote(&error.to_string(), 200);

@@ -160,6 +160,7 @@ async fn converse(
         silence: Box::pin(tokio::time::sleep_until(sent + first_token)),
         sent,
         last_bytes: sent,
+        prefilling: true,
     };
     let outcome = reading.to_the_end(response).await;
     exchange.ended_s = outcome.at_s;
@@ -204,6 +205,8 @@ struct Reading<'a> {
     silence: Pin<Box<Sleep>>,
     sent: Instant,
     last_bytes: Instant,
+    /// No token has come yet.
+    prefilling: bool,
 }
 
 struct Ended {
@@ -233,6 +236,11 @@ impl Reading<'_> {
                         .feed(&bytes, &mut |payload| answer.event(payload, at_s));
                     if let Err(outcome) = read {
                         return Ended { outcome, at_s };
+                    }
+                    if self.prefilling && self.answer.first_token_s().is_some() {
+                        // The deadline of the prefill may be far; from here on silence counts.
+                        self.prefilling = false;
+                        self.silence.as_mut().reset(now + self.line.deadlines.stall);
                     }
                     if self.answer.is_done() {
                         let _ = tokio::time::timeout(TAIL, drain(&mut body)).await;
@@ -273,9 +281,10 @@ impl Reading<'_> {
             }
             loop {
                 std::task::ready!(self.silence.as_mut().poll(context));
-                let (from, allowed) = match self.answer.first_token_s() {
-                    Some(_) => (self.last_bytes, self.line.deadlines.stall),
-                    None => (self.sent, self.line.deadlines.first_token),
+                let (from, allowed) = if self.prefilling {
+                    (self.sent, self.line.deadlines.first_token)
+                } else {
+                    (self.last_bytes, self.line.deadlines.stall)
                 };
                 let due = from + allowed;
                 if Instant::now() >= due {

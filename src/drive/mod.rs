@@ -10,15 +10,22 @@ pub mod client;
 pub mod fault;
 pub mod fetch;
 mod gaps;
+pub mod json_scan;
 pub mod load;
 pub mod metrics;
+pub mod prompt_logprobs;
 pub mod recognise;
 pub mod request;
+mod score_reader;
 mod shape;
 pub mod stream;
 pub mod tokenize;
 
 #[cfg(test)]
+mod bad_days;
+#[cfg(test)]
 mod recordings;
+#[cfg(test)]
+mod scoring;
 #[cfg(test)]
 mod tiny_server;
