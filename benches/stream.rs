@@ -59,7 +59,9 @@ async fn measure(url: &str, chunks: u32) -> Fallible<()> {
     let client = Client::new(ClientOptions::new(url))?;
     let start_ms = begun.elapsed().as_secs_f64() * 1e3;
     writeln!(out, "client start: {start_ms:.1} ms")?;
-    for model in ["plain-1", "plain-8", "usage-1", "usage-8"] {
+    for model in [
+        "plain-1", "plain-8", "plain-32", "usage-1", "usage-8", "usage-32",
+    ] {
         let (mut least, mut ours) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..3 {
             least = least.min(minimal(url, model, chunks).await?);

@@ -302,6 +302,11 @@ impl Answer {
     /// How the answer ended, given how its body did.
     pub fn outcome(&self, end: &BodyEnd, stray: Option<&str>) -> Outcome {
         let cut = |cause: String| Outcome::Cut { cause };
+        if let Some(reason @ ("abort" | "error")) = self.finish_reason.as_deref() {
+            return cut(format!(
+                "the server gave up: it ended the answer with finish reason `{reason}`"
+            ));
+        }
         match (end, &self.finish_reason, self.done) {
             // Some servers (transformers serve) never send `[DONE]`; what follows `[DONE]` is nobody's business.
             (BodyEnd::Clean, Some(_), _) | (BodyEnd::Broken(_), Some(_), true) => Outcome::Complete,

@@ -96,6 +96,9 @@ impl Client {
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(options.connect_timeout)
             .tcp_nodelay(true)
+            // Python servers (uvicorn) close a connection after 5 s of rest; one that is about to be closed must not be
+            // taken for the next request.
+            .pool_idle_timeout(Duration::from_secs(2))
             .user_agent(concat!("sekimon/", env!("CARGO_PKG_VERSION")));
         if url.scheme() == "http" {
             // Plain HTTP needs no root certificates; reading the host's store costs more than the rest of the start.

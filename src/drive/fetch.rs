@@ -162,7 +162,7 @@ async fn converse(
         last_bytes: sent,
         prefilling: true,
     };
-    let outcome = reading.to_the_end(response).await;
+    let outcome = reading.follow(response).await;
     exchange.ended_s = outcome.at_s;
     outcome.outcome
 }
@@ -221,7 +221,7 @@ enum Piece {
 }
 
 impl Reading<'_> {
-    async fn to_the_end(&mut self, response: reqwest::Response) -> Ended {
+    async fn follow(&mut self, response: reqwest::Response) -> Ended {
         let mut body = Box::pin(response.bytes_stream());
         loop {
             let piece = self.next(&mut body).await;

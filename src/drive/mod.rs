@@ -15,7 +15,9 @@ pub mod load;
 pub mod metrics;
 pub mod prompt_logprobs;
 pub mod recognise;
+mod recognise_fault;
 pub mod request;
+mod score_path;
 mod score_reader;
 mod shape;
 pub mod stream;
@@ -23,6 +25,8 @@ pub mod tokenize;
 
 #[cfg(test)]
 mod bad_days;
+#[cfg(test)]
+mod bad_seats;
 #[cfg(test)]
 mod recordings;
 #[cfg(test)]

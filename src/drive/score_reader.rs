@@ -2,65 +2,9 @@
 
 use super::json_scan::{JsonFault, JsonScanner, Piece};
 use super::prompt_logprobs::{ScoreFault, Scores, TokenScore};
+use super::score_path::{Key, Level, Opened, Zone};
 use crate::dialect::PromptLogprobs;
 use crate::evidence::exchange::Usage;
-
-/// What a container of the body is; what is of no interest is `Other`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Zone {
-    Root,
-    Choices,
-    Choice,
-    /// vLLM's `prompt_logprobs`, one of its positions, and one id of a position.
-    Positions,
-    Position,
-    Entry,
-    /// `logprobs` of an echo and its two lists.
-    Logprobs,
-    TokenLogprobs,
-    Tokens,
-    PromptIds,
-    Usage,
-    UsageDetails,
-    /// SGLang's `meta_info`, its `input_token_logprobs`, and one `[logprob, id, text]`.
-    Meta,
-    Triples,
-    Triple,
-    Other,
-}
-
-/// A container that is open.
-#[derive(Debug, Clone, Copy)]
-struct Level {
-    zone: Zone,
-    /// Name of the member that comes next or is open, in an object.
-    key: Key,
-    /// Number of the element that comes next or is open, in an array.
-    index: usize,
-}
-
-/// The keys that mean something here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
-    Choices,
-    PromptLogprobs,
-    Logprob,
-    Rank,
-    Logprobs,
-    TokenLogprobs,
-    Tokens,
-    PromptTokenIds,
-    Usage,
-    PromptTokens,
-    CompletionTokens,
-    PromptTokensDetails,
-    CachedTokens,
-    MetaInfo,
-    InputTokenLogprobs,
-    /// A token id.
-    Id(u32),
-    Other,
-}
 
 /// Reads one body.
 #[derive(Debug)]
@@ -171,7 +115,14 @@ impl Fold<'_> {
     fn take(&mut self, piece: Piece<'_>) -> Result<(), ScoreFault> {
         match piece {
             Piece::OpenObject | Piece::OpenArray => {
-                let zone = self.inner(piece == Piece::OpenArray);
+                let opened = match piece {
+                    Piece::OpenArray => Opened::Array,
+                    _ => Opened::Object,
+                };
+                let zone = self
+                    .levels
+                    .last()
+                    .map_or(Zone::Root, |outer| outer.inside(opened, self.route));
                 self.levels.push(Level {
                     zone,
                     key: Key::Other,
@@ -204,32 +155,6 @@ impl Fold<'_> {
     fn ended(&mut self) {
         if let Some(level) = self.levels.last_mut() {
             level.index += 1;
-        }
-    }
-
-    /// What the container is that opens now.
-    fn inner(&self, array: bool) -> Zone {
-        let Some(level) = self.levels.last() else {
-            return Zone::Root;
-        };
-        let vllm = self.route == PromptLogprobs::Vllm;
-        let echo = self.route == PromptLogprobs::Echo;
-        match (level.zone, level.key, array) {
-            (Zone::Root, Key::Choices, true) => Zone::Choices,
-            (Zone::Choices, _, false) if level.index == 0 => Zone::Choice,
-            (Zone::Choice, Key::PromptLogprobs, true) if vllm => Zone::Positions,
-            (Zone::Positions, _, false) => Zone::Position,
-            (Zone::Position, Key::Id(_), false) => Zone::Entry,
-            (Zone::Choice, Key::Logprobs, false) if echo => Zone::Logprobs,
-            (Zone::Logprobs, Key::TokenLogprobs, true) => Zone::TokenLogprobs,
-            (Zone::Logprobs, Key::Tokens, true) => Zone::Tokens,
-            (Zone::Choice | Zone::Root, Key::PromptTokenIds, true) => Zone::PromptIds,
-            (Zone::Root, Key::Usage, false) => Zone::Usage,
-            (Zone::Usage, Key::PromptTokensDetails, false) => Zone::UsageDetails,
-            (Zone::Root, Key::MetaInfo, false) => Zone::Meta,
-            (Zone::Meta, Key::InputTokenLogprobs, true) => Zone::Triples,
-            (Zone::Triples, _, true) => Zone::Triple,
-            _ => Zone::Other,
         }
     }
 
@@ -409,32 +334,6 @@ fn count(piece: Piece<'_>) -> Option<u64> {
     match piece {
         Piece::Number(text) => text.parse().ok(),
         _ => None,
-    }
-}
-
-impl Key {
-    fn of(key: &str, zone: Zone) -> Self {
-        if zone == Zone::Position {
-            return key.parse().map_or(Self::Other, Self::Id);
-        }
-        match key {
-            "choices" => Self::Choices,
-            "prompt_logprobs" => Self::PromptLogprobs,
-            "logprob" => Self::Logprob,
-            "rank" => Self::Rank,
-            "logprobs" => Self::Logprobs,
-            "token_logprobs" => Self::TokenLogprobs,
-            "tokens" => Self::Tokens,
-            "prompt_token_ids" => Self::PromptTokenIds,
-            "usage" => Self::Usage,
-            "prompt_tokens" => Self::PromptTokens,
-            "completion_tokens" => Self::CompletionTokens,
-            "prompt_tokens_details" => Self::PromptTokensDetails,
-            "cached_tokens" => Self::CachedTokens,
-            "meta_info" => Self::MetaInfo,
-            "input_token_logprobs" => Self::InputTokenLogprobs,
-            _ => Self::Other,
-        }
     }
 }
 
