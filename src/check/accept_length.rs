@@ -22,7 +22,7 @@ const FIGURES: &[FigureKind] = &[
         unit: "tokens/step",
         unit_aliases: &[("", 1.0), ("tokens", 1.0)],
         words: &[],
-        judged: Judged::ByBound,
+        judged: Judged::BySums,
         about: "1 + accepted / drafts over the window's counters, the bonus token included.",
     },
     FigureKind {
@@ -30,7 +30,7 @@ const FIGURES: &[FigureKind] = &[
         unit: "",
         unit_aliases: &[("%", 0.01)],
         words: &[],
-        judged: Judged::ByBound,
+        judged: Judged::BySums,
         about: "Accepted draft tokens over draft tokens.",
     },
 ];

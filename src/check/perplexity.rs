@@ -22,7 +22,7 @@ const FIGURES: &[FigureKind] = &[
         unit: "",
         unit_aliases: &[],
         words: &[],
-        judged: Judged::ByBound,
+        judged: Judged::BySums,
         about: "exp(mean −ln p) over the scored tokens; compared per token with a clustered error.",
     },
     FigureKind {

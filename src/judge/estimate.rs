@@ -84,14 +84,14 @@ pub(super) fn level(sample: &Sample, alpha: f64) -> Option<Result<Estimate, Stat
         Sample::Repeats(v) if v.iter().all(|x| *x > 0.0) => bound(&|a| signed_rank::level(v, a)),
         Sample::Repeats(v) => bound(&|a| signed_rank::location(v, a)),
         Sample::Ratio { base, pairs } => bound(&|a| ratio(*base, pairs, a)),
-        Sample::Tokens(clusters) => bound(&|a| Ok(exp(clustered::mean(&windows(clusters), a)?))),
+        Sample::Tokens(clusters) => bound(&|a| Ok(exp(clustered_mean(clusters, a)?))),
     }
 }
 
 fn ratio(base: f64, pairs: &[super::sample::Pair], alpha: Alpha) -> Result<Estimate, StatsError> {
-    let terms: Vec<ratio_of_sums::Term> =
-        pairs.iter().map(|p| ratio_of_sums::Term { over: p.over, under: p.under }).collect();
-    let estimate = ratio_of_sums::ratio(&terms, alpha)?;
+    let parts: Vec<ratio_of_sums::Part> =
+        pairs.iter().map(|p| ratio_of_sums::Part { numerator: p.over, denominator: p.under }).collect();
+    let estimate = ratio_of_sums::ratio_of_sums(&parts)?.estimate(alpha);
     Ok(Estimate {
         value: base + estimate.value,
         lower: base + estimate.lower,
@@ -100,8 +100,10 @@ fn ratio(base: f64, pairs: &[super::sample::Pair], alpha: Alpha) -> Result<Estim
     })
 }
 
-fn windows(clusters: &[Cluster]) -> Vec<Vec<f64>> {
-    clusters.iter().map(|c| c.nll.clone()).collect()
+/// Mean over all tokens with its clustered error; one text window alone has a mean and no error.
+fn clustered_mean(clusters: &[Cluster], alpha: Alpha) -> Result<Estimate, StatsError> {
+    let windows: Vec<&[f64]> = clusters.iter().map(|c| c.nll.as_slice()).collect();
+    Ok(clustered::mean_difference(&windows)?.estimate(alpha))
 }
 
 fn exp(estimate: Estimate) -> Estimate {
@@ -231,14 +233,15 @@ pub(super) fn compare(ours: &Sample, theirs: &Sample, alpha: f64) -> Option<Comp
 
 /// Difference of two perplexities on the same text windows, from the paired differences of their tokens.
 fn token_difference(ours: &[Cluster], theirs: &[Cluster], alpha: Alpha) -> Result<Estimate, StatsError> {
-    let paired: Vec<Vec<f64>> = ours
+    let paired: Vec<Cluster> = ours
         .iter()
         .filter_map(|a| {
             let b = theirs.iter().find(|b| b.name == a.name && b.nll.len() == a.nll.len())?;
-            Some(a.nll.iter().zip(&b.nll).map(|(a, b)| a - b).collect())
+            let nll = a.nll.iter().zip(&b.nll).map(|(a, b)| a - b).collect();
+            Some(Cluster { name: a.name.clone(), nll })
         })
         .collect();
-    let nats = clustered::mean(&paired, alpha)?;
+    let nats = clustered_mean(&paired, alpha)?;
     let base = point(&Sample::Tokens(theirs.to_vec())).unwrap_or(f64::NAN);
     let grown = |x: f64| base * x.exp_m1();
     Ok(Estimate { value: grown(nats.value), lower: grown(nats.lower), upper: grown(nats.upper), ..nats })

@@ -8,6 +8,7 @@ use crate::spec::gate::Check;
 use crate::stats::bound::{self, Decision as Ruled};
 use crate::stats::error::StatsError;
 use crate::stats::estimate::Estimate;
+use crate::stats::power::{self, Settling};
 
 /// What a limit compares with.
 #[derive(Debug, Clone)]
@@ -184,31 +185,19 @@ fn bounded(
     let (decision, because) = match limit.decide(&estimate) {
         Ruled::Clears => (Decision::Clears, format!("{seen}: the bound clears it")),
         Ruled::Misses => (Decision::Misses, format!("{seen}: the opposite bound misses it")),
-        Ruled::Straddles => (Decision::Open, format!("{seen}: the interval straddles it; {}", settle(&estimate, low, high, of))),
+        Ruled::Straddles => (Decision::Open, format!("{seen}: the interval straddles it; {}", settle(&estimate, &limit, of))),
     };
     Ruling { decision, because, margin: margin.is_finite().then_some(margin) }
 }
 
-/// What would settle an open limit: how many more observations, if the estimate stays where it is.
-///
-/// The half-width of an interval shrinks with √n; it must become smaller than the distance from estimate to limit.
-fn settle(estimate: &Estimate, low: Option<f64>, high: Option<f64>, of: &str) -> String {
-    let half = (estimate.upper - estimate.lower) / 2.0;
-    let distance = [low, high]
-        .into_iter()
-        .flatten()
-        .map(|x| (estimate.value - x).abs())
-        .reduce(f64::min)
-        .unwrap_or(0.0);
-    if distance <= half * 1e-3 || half <= 0.0 {
-        return "the estimate lies on the limit: more repeats will not settle it, only a better build or another limit".into();
+/// What would settle an open limit.
+fn settle(estimate: &Estimate, limit: &bound::Limit, of: &str) -> String {
+    match power::settling(estimate, limit) {
+        Settling::About { more } => format!("about {more} more {of} would settle it"),
+        Settling::Settled | Settling::OutOfReach => {
+            "the estimate lies too near the limit: more repeats will not settle it, only another build or another limit".into()
+        }
     }
-    let needed = (estimate.n as f64 * (half / distance).powi(2)).ceil();
-    let more = (needed - estimate.n as f64).max(1.0);
-    if more > 1000.0 {
-        return format!("more than 1,000 further {of} would be needed to settle it");
-    }
-    format!("about {more:.0} more {of} would settle it")
 }
 
 fn ratio(measured: &Measured, opponent: &Opponent<'_>, low: Option<f64>, high: Option<f64>, alpha: f64) -> Ruling {

@@ -2,10 +2,10 @@
 
 use super::sample::View;
 use crate::dialect::Dialect;
+use crate::dialect::Part;
 use crate::evidence::kv::{self, KvWindow};
 use crate::evidence::log::LogReader;
 use crate::evidence::log_count::{Count, Search};
-use crate::evidence::log::Part;
 use crate::evidence::window::{LogWitness, Window};
 use crate::spec::gate::{Ranks, When};
 

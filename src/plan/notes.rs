@@ -4,7 +4,8 @@ use super::Plan;
 use crate::spec::expect::Limit;
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::Judged;
-use crate::stats::signed_rank::LEAST;
+use crate::stats::alpha::Alpha;
+use crate::stats::signed_rank::observations_needed;
 
 /// A remark on a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +27,9 @@ fn undecidable(check: &Check) -> Vec<Note> {
         check.kind.figures().iter().any(|f| f.name == figure && f.judged == Judged::ByBound)
     };
     let repeats = check.repeats.max as usize;
-    if repeats >= LEAST || check.kind.name() == "perplexity" {
+    let Ok(alpha) = Alpha::new(check.alpha) else { return Vec::new() };
+    let least = observations_needed(alpha);
+    if repeats >= least {
         return Vec::new();
     }
     check
@@ -36,7 +39,7 @@ fn undecidable(check: &Check) -> Vec<Note> {
         .map(|e| Note {
             line: e.line,
             text: format!(
-                "`{}` of `{}` can never be decided: {repeats} repeats give no bound at alpha {}, {LEAST} are needed",
+                "`{}` of `{}` can never be decided: {repeats} repeats give no bound at alpha {}, {least} are needed",
                 e.figure, check.id, check.alpha
             ),
         })
