@@ -4,11 +4,13 @@
 //! `judge` and `check` read them.
 
 pub mod absence;
+pub mod container;
 pub mod count;
 pub mod environ;
 pub mod exchange;
 pub mod exposition;
 pub mod libraries;
+pub mod log_copy;
 pub mod mounts;
 pub mod pack;
 pub mod packages;
