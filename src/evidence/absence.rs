@@ -29,6 +29,8 @@ impl fmt::Display for Absent {
     }
 }
 
+impl std::error::Error for Absent {}
+
 /// A piece of evidence, or the reason why it is not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

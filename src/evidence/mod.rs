@@ -5,6 +5,7 @@
 
 pub mod absence;
 pub mod body;
+pub mod container;
 pub mod count;
 pub mod counters;
 pub mod environ;
@@ -15,6 +16,7 @@ pub mod invariants;
 pub mod kv;
 pub mod libraries;
 pub mod log;
+pub mod log_copy;
 pub mod log_count;
 mod log_hint;
 mod log_text;

@@ -3,10 +3,16 @@
 //! Each reader returns what it saw or a typed absence with its cure; no missing right ends a run.
 
 mod bounded;
+pub mod container;
 mod digest;
 mod elf;
 pub mod environ;
 pub mod libraries;
+mod log_file;
+pub mod log_follower;
+pub mod log_source;
+mod log_stream;
+mod log_writer;
 pub mod mounts;
 pub mod occurrences;
 pub mod pack;
