@@ -80,6 +80,7 @@ impl Pile {
         match record {
             Record::Start(start) => self.start = Some(start),
             Record::Boot(boot) => self.evidence.boots.push(*boot),
+            Record::Residents(residents) => self.evidence.residents.push(*residents),
             Record::Exchange { window, exchange } => {
                 self.exchanges.entry(window).or_default().push(*exchange)
             }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::exchange::Exchange;
-use crate::evidence::window::{Boot, Window};
+use crate::evidence::window::{Boot, Residents, Window};
 
 /// Something that happened in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,6 +13,8 @@ pub enum Record {
     Start(Box<Start>),
     /// A build is at the seat and answers.
     Boot(Box<Boot>),
+    /// The processes of a boot were looked at.
+    Residents(Box<Residents>),
     /// A request ended.
     Exchange {
         /// Window that it belongs to.

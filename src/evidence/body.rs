@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::window::{Boot, Window};
+use super::window::{Boot, Residents, Window};
 
 /// Everything that a run left behind for its judges.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -11,6 +11,8 @@ pub struct Evidence {
     pub boots: Vec<Boot>,
     /// Closed windows with their requests, in the order of the run.
     pub windows: Vec<Window>,
+    /// What lived in the processes of each boot that was looked at.
+    pub residents: Vec<Residents>,
     /// Logs by boot id.
     pub logs: BTreeMap<String, Vec<u8>>,
     /// Scores by window id.

@@ -2,8 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::absence::Sighting;
+use super::environ::Environ;
 use super::exchange::Exchange;
 use super::exposition::Exposition;
+use super::libraries::Library;
+use super::mounts::Mount;
+use super::processes::{Pins, ProcessSet};
 
 /// One boot of one build: from its start (or our attaching) to its stop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,9 +101,8 @@ pub struct Window {
     /// Log bytes `[from, to)` of the boot's copy that were written while the window was open; absent without a log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<LogSlice>,
-    /// Processes that owned the seat's port at both ends; absent for a seat that is not on this host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub processes: Option<serde_json::Value>,
+    /// The seat's processes at both ends.
+    pub processes: PinTestimony,
     /// GPUs over the window; absent without NVML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<serde_json::Value>,
@@ -116,6 +120,39 @@ pub struct Window {
     pub exchanges: Vec<Exchange>,
 }
 
+/// The seat's processes around a window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PinTestimony {
+    /// At the opening.
+    pub before: Sighting<Pins>,
+    /// At the close.
+    pub after: Sighting<Pins>,
+}
+
+/// What lives in the processes of a boot, looked at once after its first measured window, when everything is loaded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Residents {
+    /// Boot id.
+    pub boot: String,
+    /// The processes.
+    pub set: Sighting<ProcessSet>,
+    /// Each process of the set, in its order.
+    pub each: Vec<Resident>,
+    /// Mounts of the first process's namespace.
+    pub mounts: Sighting<Vec<Mount>>,
+}
+
+/// What lives in one process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resident {
+    /// Process id.
+    pub pid: u32,
+    /// Its live environment.
+    pub environ: Sighting<Environ>,
+    /// Its mapped files that hold code.
+    pub libraries: Sighting<Vec<Library>>,
+}
+
 /// A stretch of a boot's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogSlice {
@@ -123,8 +160,10 @@ pub struct LogSlice {
     pub from: u64,
     /// One past the last byte.
     pub to: u64,
-    /// Whether every byte between can be trusted to be there (no rotation, truncation or gap).
+    /// Whether every byte of the slice can be trusted to be there (no rotation, truncation or gap since its opening).
     pub whole: bool,
+    /// Whether the same holds for every byte of the copy up to the slice's end.
+    pub unbroken: bool,
 }
 
 /// What the counters said around a window.

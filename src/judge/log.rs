@@ -43,7 +43,10 @@ pub fn stretch<'a>(view: &View<'a>, window: &Window, when: When) -> Option<Stret
     };
     let dialect = view.dialect?;
     let begun = *from_beginning && (!boot.command.is_empty() || has_beginning(dialect, bytes));
-    let whole = slice.whole && (when == When::Window || begun);
+    let whole = match when {
+        When::Window => slice.whole,
+        When::SinceBoot => slice.unbroken && begun,
+    };
     Some(Stretch { bytes: bytes.get(start..end)?, dialect, ranks: view.gate.seat.ranks, whole, name })
 }
 

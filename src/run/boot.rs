@@ -15,8 +15,10 @@ use crate::evidence::window::{Boot, LogWitness};
 use crate::seat::launch::{self, Launched, Recipe};
 use crate::seat::placeholder::Filling;
 use crate::spec::gate::{Build, Gate, LogSource};
-use crate::witness::log_source::{LogFollower, Source, Start};
-use crate::witness::redact;
+use crate::evidence::redaction::{EnvValue, EnvVar, redact_arguments};
+use crate::witness::container::usual_sockets;
+use crate::witness::log_follower::LogFollower;
+use crate::witness::log_source::{LogSource as Source, Scope, Start};
 
 /// A build at the seat.
 #[derive(Debug)]
@@ -31,6 +33,10 @@ pub struct Stage {
     pub launched: Option<Launched>,
     /// The hand on its log.
     pub log: LogHand,
+    /// Whether anything happened to the log since the boot after which absence proves nothing.
+    pub log_broken: bool,
+    /// Whether its processes were looked into.
+    pub looked_into: bool,
 }
 
 /// The hand on a boot's log.
@@ -130,12 +136,12 @@ pub async fn bring(context: Context<'_>, id: &str, build: &Build, listener: List
         url: place.url.clone(),
         started: started_utc,
         ready_s: starts.then_some(seconds),
-        command: recipe.as_ref().map(|r| redact::arguments(&r.command)).unwrap_or_default(),
-        env: recipe.as_ref().map(|r| redact::variables(&r.env)).unwrap_or_default(),
+        command: recipe.as_ref().map(|r| redact_arguments(&r.command)).unwrap_or_default(),
+        env: recipe.as_ref().map(|r| r.env.iter().map(redacted).collect()).unwrap_or_default(),
         identity,
         log: witness,
     };
-    Ok(Stage { boot, client: place.client, dialect, launched, log: hand })
+    Ok(Stage { boot, client: place.client, dialect, launched, log: hand, log_broken: false, looked_into: false })
 }
 
 fn no_log(starts: bool) -> String {
@@ -220,17 +226,56 @@ fn filled(source: &LogSource, filling: &Filling) -> LogSource {
     }
 }
 
+/// A variable of the recipe as it may be written down.
+fn redacted((name, value): &(String, String)) -> (String, String) {
+    let kept = match EnvVar::new(name, value).value {
+        EnvValue::Plain { text } => text,
+        EnvValue::Redacted { .. } => "(redacted)".into(),
+    };
+    (name.clone(), kept)
+}
+
 async fn follow(source: &LogSource, path: &Path, file: &str, start: Start) -> (LogHand, LogWitness) {
-    let source = Source::of(source);
-    let name = source.describe();
-    let from_beginning = start == Start::Beginning || !source.exists();
-    match LogFollower::start(source, path.to_owned(), start).await {
+    let name = describe(source);
+    match LogFollower::start(witnessed(source), path.to_owned(), start).await {
         Ok(follower) => {
-            let witness =
-                LogWitness::Followed { file: file.into(), source: name, from_beginning: from_beginning || start == Start::End };
+            // At a boot of ours, what is written from now on is the whole log of the boot.
+            let witness = LogWitness::Followed { file: file.into(), source: name, from_beginning: true };
             (LogHand::Followed(follower), witness)
         }
-        Err(cause) => (LogHand::None, LogWitness::Absent { why: cause.to_string() }),
+        Err(absent) => (LogHand::None, LogWitness::Absent { why: format!("{name}: {}; {}", absent.why, absent.mend) }),
+    }
+}
+
+fn describe(source: &LogSource) -> String {
+    match source {
+        LogSource::File(path) => format!("file {path}"),
+        LogSource::Docker(name) => format!("container {name}"),
+        LogSource::Command(words) => format!("command {}", words.join(" ")),
+        LogSource::Journald(unit) => format!("journal of {unit}"),
+        LogSource::Kubernetes(pod) => format!("pod {pod}"),
+    }
+}
+
+/// The gate's source as the witness knows it.
+fn witnessed(source: &LogSource) -> Source {
+    match source {
+        LogSource::File(path) => Source::File { path: PathBuf::from(path) },
+        LogSource::Command(command) => Source::Command { command: command.clone() },
+        LogSource::Docker(container) => Source::Docker {
+            container: container.clone(),
+            sockets: usual_sockets(
+                std::env::var("DOCKER_HOST").ok().as_deref(),
+                std::env::var("XDG_RUNTIME_DIR").ok().as_deref(),
+            ),
+        },
+        LogSource::Journald(unit) => Source::Journald { unit: unit.clone(), scope: Scope::System },
+        LogSource::Kubernetes(place) => {
+            let mut parts = place.split('/').map(ToOwned::to_owned);
+            let (first, second, third) = (parts.next(), parts.next(), parts.next());
+            let (namespace, pod) = if second.is_some() { (first, second) } else { (None, first) };
+            Source::Kubernetes { pod: pod.unwrap_or_default(), namespace, container: third }
+        }
     }
 }
 

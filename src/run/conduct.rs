@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::boot::{self, Context, LogHand, Stage};
 use super::progress::{Listener, Progress};
 use super::window::{Open, Yield};
-use super::{host, load, look, needle, references, score};
+use super::{host, load, look, needle, references, residents, score};
 use crate::archive::journal::Journal;
 use crate::archive::record::{Record, Start};
 use crate::archive::rundir::{ArchiveError, RunDir, sha256_hex};
@@ -262,7 +262,20 @@ impl<'a> Walker<'a> {
         let exchanges = outcome.exchanges.clone();
         let window = open.close(stage, outcome).await?;
         self.journal.append(&Record::Window(Box::new(window)))?;
+        if !exchanges.is_empty() && planned.part != WARM_UP {
+            self.look_into(stage)?;
+        }
         Ok(exchanges)
+    }
+
+    /// Looks into the processes of a boot, once: after its first traffic, when everything that decodes is loaded.
+    fn look_into(&mut self, stage: &mut Stage) -> Result<(), ArchiveError> {
+        if stage.looked_into {
+            return Ok(());
+        }
+        stage.looked_into = true;
+        let residents = residents::look(&stage.boot.id, &stage.boot.url, self.order.gate);
+        self.journal.append(&Record::Residents(Box::new(residents)))
     }
 
     /// Why the build is gone, if it is: its command ended, or nothing listens any more.
@@ -286,7 +299,10 @@ impl<'a> Walker<'a> {
         }
     }
 
-    async fn leave(&mut self, stage: Stage, why: Option<String>, listener: Listener<'_>) -> Result<(), ArchiveError> {
+    async fn leave(&mut self, mut stage: Stage, why: Option<String>, listener: Listener<'_>) -> Result<(), ArchiveError> {
+        if why.is_none() {
+            self.look_into(&mut stage)?;
+        }
         let attached = stage.launched.is_none();
         let how = match stage.launched {
             Some(launched) => launched.stop().await,

@@ -11,5 +11,6 @@ pub mod look;
 pub mod needle;
 pub mod progress;
 pub mod references;
+pub mod residents;
 pub mod score;
 pub mod window;

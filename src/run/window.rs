@@ -7,14 +7,17 @@ use tokio::time::{Instant, sleep};
 
 use super::boot::{LogHand, Stage};
 use super::gauges::Sampler;
+use super::residents;
 use crate::archive::rundir::{ArchiveError, RunDir};
 use crate::drive::metrics::scrape;
 use crate::evidence::exchange::Exchange;
 use crate::evidence::exposition::Exposition;
-use crate::evidence::window::{CounterTestimony, LogSlice, LogWitness, Scrape, Window};
+use crate::evidence::absence::Sighting;
+use crate::evidence::log_copy::{LogMark, LogPin};
+use crate::evidence::processes::Pins;
+use crate::evidence::window::{CounterTestimony, LogSlice, LogWitness, PinTestimony, Scrape, Window};
 use crate::judge::movement;
 use crate::plan::PlannedWindow;
-use crate::witness::log_source::LogMark;
 
 /// An open window.
 #[derive(Debug)]
@@ -26,6 +29,7 @@ pub struct Open<'a> {
     opened: Instant,
     before: Scrape,
     mark: Option<LogMark>,
+    pins: Sighting<Pins>,
     sampler: Sampler,
     incidents: Vec<String>,
 }
@@ -62,7 +66,8 @@ impl<'a> Open<'a> {
         case: &'a str,
     ) -> Result<Open<'a>, ArchiveError> {
         let mut incidents = Vec::new();
-        let mark = mark(&mut stage.log, &mut incidents).await;
+        let mark = mark(stage, &mut incidents).await;
+        let pins = residents::pins(&stage.boot.url);
         let before = take(dir, stage, &format!("scrapes/{}.before.prom", planned.id)).await?;
         let opened = Instant::now();
         Ok(Self {
@@ -73,6 +78,7 @@ impl<'a> Open<'a> {
             opened,
             before,
             mark,
+            pins,
             sampler: Sampler::start(stage.client.clone(), stage.dialect, opened),
             incidents,
         })
@@ -91,13 +97,14 @@ impl<'a> Open<'a> {
         let seconds = self.opened.elapsed().as_secs_f64();
         let gauges = self.sampler.stop();
         let file = format!("scrapes/{}.after.prom", self.planned.id);
-        let after = self::settled(self.dir, stage, &self.before, &file, &outcome.exchanges).await?;
-        let end = mark(&mut stage.log, &mut self.incidents).await;
+        let after = settled(self.dir, stage, &self.before, &file, &outcome.exchanges).await?;
+        let end = mark(stage, &mut self.incidents).await;
         let log = match (self.mark, end) {
             (Some(from), Some(to)) => Some(LogSlice {
                 from: from.offset,
                 to: to.offset,
-                whole: from.pin == to.pin && from.incidents.is_empty() && to.incidents.is_empty(),
+                whole: to.incidents.is_empty(),
+                unbroken: !stage.log_broken,
             }),
             _ => None,
         };
@@ -113,7 +120,7 @@ impl<'a> Open<'a> {
             seconds,
             counters: CounterTestimony { before: self.before, after, gauges },
             log: log.filter(|_| matches!(stage.boot.log, LogWitness::Followed { .. })),
-            processes: None,
+            processes: PinTestimony { before: self.pins, after: residents::pins(&stage.boot.url) },
             gpu: None,
             conditions: outcome.conditions,
             results: outcome.results,
@@ -123,19 +130,18 @@ impl<'a> Open<'a> {
     }
 }
 
-async fn mark(hand: &mut LogHand, incidents: &mut Vec<String>) -> Option<LogMark> {
-    match hand {
+async fn mark(stage: &mut Stage, incidents: &mut Vec<String>) -> Option<LogMark> {
+    let mark = match &mut stage.log {
         LogHand::Captured(path) => {
             let offset = std::fs::metadata(path.as_path()).ok()?.len();
-            Some(LogMark { offset, pin: String::new(), incidents: Vec::new() })
+            LogMark { offset, pin: LogPin::Command { pid: 0 }, incidents: Vec::new() }
         }
-        LogHand::Followed(follower) => {
-            let mark = follower.mark().await;
-            incidents.extend(mark.incidents.iter().map(ToString::to_string));
-            Some(mark)
-        }
-        LogHand::None => None,
-    }
+        LogHand::Followed(follower) => follower.mark().await,
+        LogHand::None => return None,
+    };
+    incidents.extend(mark.incidents.iter().map(ToString::to_string));
+    stage.log_broken |= !mark.incidents.is_empty();
+    Some(mark)
 }
 
 async fn take(dir: &RunDir, stage: &Stage, file: &str) -> Result<Scrape, ArchiveError> {
