@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn the_clustered_bound_calibrates_where_the_independent_one_does_not() {
         let mut random = SplitMix64::new(21);
-        let rounds = 800;
+        let rounds = 600;
         let (mut clustered, mut independent) = (0, 0);
         for _ in 0..rounds {
             let windows: Vec<Vec<f64>> = (0..12)

@@ -109,7 +109,7 @@ mod tests {
     fn the_check_calibrates_and_its_power_grows_with_n() {
         let mut random = SplitMix64::new(2);
         let mut seen = |shape: Shape, n: usize| {
-            let rounds = 2000;
+            let rounds = 1500;
             let hits = (0..rounds)
                 .filter(|_| {
                     let x = shape.draw(n, 0.0, &mut random);

@@ -4,6 +4,15 @@
 //! ways (`bound`). Non-finite input is an error, never a decision; too few observations are an error that says how many
 //! are needed, which `bound::Limit::rule` turns into an open decision; identical values are an ordinary sample.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::print_stdout,
+        reason = "tests unwrap, and the simulations print the figures that they assert"
+    )
+)]
+
 pub mod alpha;
 pub mod bound;
 pub mod clustered;
@@ -24,6 +33,7 @@ pub mod rank_sum;
 pub mod ratio_of_sums;
 pub mod sequential;
 pub mod signed_rank;
+pub mod steady;
 pub mod swing;
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ mod tests {
     fn one_normal_group_is_split_one_time_in_twenty() {
         let mut random = SplitMix64::new(6);
         for n in [7, 9, 20] {
-            let rounds = 2000;
+            let rounds = 1200;
             let mut share = |shape: Shape| {
                 let hits = (0..rounds)
                     .filter(|_| {

@@ -1,6 +1,7 @@
 //! Runs of two builds in turn, and the pairs that they form.
 
-use super::error::StatsError;
+use super::error::{StatsError, positive};
+use super::signed_rank::median_of_sorted;
 use serde::{Deserialize, Serialize};
 
 /// Which of the two builds a run was of.
@@ -65,6 +66,33 @@ pub fn adjacent_pairs(runs: &[Run]) -> Result<Vec<Pair>, StatsError> {
         .collect()
 }
 
+/// Logarithms in time order, each less the median of its own build: what is left when the builds' difference is taken
+/// out, for `independence::check` and `drift::trend` over a whole comparison.
+pub fn residuals(runs: &[Run]) -> Result<Vec<f64>, StatsError> {
+    let values: Vec<f64> = runs.iter().map(|r| r.value).collect();
+    positive(&values)?;
+    let centre = |arm: Arm| {
+        let mut logs: Vec<f64> = runs
+            .iter()
+            .filter(|r| r.arm == arm)
+            .map(|r| r.value.ln())
+            .collect();
+        logs.sort_unstable_by(f64::total_cmp);
+        (!logs.is_empty()).then(|| median_of_sorted(&logs))
+    };
+    let (incumbent, candidate) = (centre(Arm::Incumbent), centre(Arm::Candidate));
+    Ok(runs
+        .iter()
+        .filter_map(|r| {
+            let centre = match r.arm {
+                Arm::Incumbent => incumbent,
+                Arm::Candidate => candidate,
+            };
+            centre.map(|c| r.value.ln() - c)
+        })
+        .collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +122,18 @@ mod tests {
             adjacent_pairs(&block),
             Err(StatsError::NotAlternating { position: 0 })
         );
+    }
+
+    #[test]
+    fn residuals_do_not_show_the_difference_between_the_builds() {
+        let run = |arm, value| Run { arm, value };
+        let runs = [
+            run(Arm::Incumbent, 86.0),
+            run(Arm::Candidate, 108.0),
+            run(Arm::Candidate, 108.0),
+            run(Arm::Incumbent, 86.0),
+        ];
+        assert_eq!(residuals(&runs).unwrap(), vec![0.0; 4]);
+        assert!(residuals(&[run(Arm::Incumbent, 0.0)]).is_err());
     }
 }

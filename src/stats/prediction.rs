@@ -122,7 +122,7 @@ mod tests {
         let mut session =
             |shift: f64| (0.01 * random.normal() + 0.0034 * random.normal() + shift).exp();
         let mut share = |k: usize, shift: f64| {
-            let rounds = 3000;
+            let rounds = 2500;
             let alarms = (0..rounds)
                 .filter(|_| {
                     let baseline: Vec<f64> = (0..k).map(|_| session(0.0)).collect();

@@ -65,7 +65,7 @@ pub fn ratio(incumbent: &[f64], candidate: &[f64], alpha: Alpha) -> Result<Estim
     }
     let mut shifts: Vec<f64> = candidate
         .iter()
-        .flat_map(|c| incumbent.iter().map(move |i| (c / i).ln()))
+        .flat_map(|c| incumbent.iter().map(move |i| c.ln() - i.ln()))
         .collect();
     shifts.sort_unstable_by(f64::total_cmp);
     let shift = Estimate {
@@ -79,7 +79,8 @@ pub fn ratio(incumbent: &[f64], candidate: &[f64], alpha: Alpha) -> Result<Estim
     Ok(shift.map(f64::exp))
 }
 
-fn runs_needed(alpha: Alpha) -> usize {
+/// The fewest runs of each build, the same number of both, that can decide at `alpha`.
+pub fn runs_needed(alpha: Alpha) -> usize {
     let mut n = 1;
     while chance_of_separation(n, n) > alpha.value() * (1.0 + 1e-12) {
         n += 1;

@@ -65,7 +65,7 @@ pub fn ratio(pairs: &[Pair], alpha: Alpha) -> Result<Estimate, StatsError> {
         for value in [pair.incumbent, pair.candidate] {
             positive(&[value]).map_err(|_| bad_at(position, value))?;
         }
-        logs.push((pair.candidate / pair.incumbent).ln());
+        logs.push(pair.candidate.ln() - pair.incumbent.ln());
     }
     Ok(centre("pairs", &logs, alpha, Method::PairedSignedRank)?.map(f64::exp))
 }
