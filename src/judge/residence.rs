@@ -4,7 +4,7 @@ use super::finding::{ProofItem, Tier};
 use super::sample::View;
 use crate::evidence::absence::Sighting;
 use crate::evidence::environ::EnvLookup;
-use crate::evidence::libraries::{Holds, named};
+use crate::evidence::libraries::named;
 use crate::evidence::processes::Process;
 use crate::evidence::role::Role;
 use crate::evidence::window::{Resident, Residents, Window};
@@ -60,7 +60,7 @@ fn expected(claim: &ResidentClaim) -> String {
 /// The processes that compute; all of them where none is known to.
 fn workers(residents: &Residents) -> Result<Vec<(&Process, &Resident)>, String> {
     let set = match &residents.set {
-        Sighting::Seen(set) => set,
+        Sighting::Seen { value } => value,
         Sighting::Absent(absent) => return Err(format!("{}; {}", absent.why, absent.mend)),
     };
     let computing = set.computing();
@@ -86,7 +86,7 @@ fn look(claim: &ResidentClaim, process: &Process, resident: &Resident) -> Look {
         ResidentClaim::Library { name, sha256 } => library(resident, name, sha256.as_deref()),
     };
     let rank = match process.role {
-        Role::Worker(rank) => rank.tp,
+        Role::Worker { rank } => rank.tp,
         _ => None,
     };
     Look { pid: process.pin.pid, rank, ok, says, identity }
@@ -96,15 +96,15 @@ type Said = (Option<bool>, String, Option<String>);
 
 fn env(resident: &Resident, name: &str, value: Option<&str>) -> Said {
     let environ = match &resident.environ {
-        Sighting::Seen(environ) => environ,
+        Sighting::Seen { value } => value,
         Sighting::Absent(absent) => return (None, format!("absent: {}; {}", absent.why, absent.mend), None),
     };
     match (environ.get(name), value) {
-        (EnvLookup::Value(found), Some(want)) => match found.text() {
+        (EnvLookup::Set(found), Some(want)) => match found.text() {
             Some(text) => (Some(text == want), format!("{name}={text}"), Some(text.into())),
             None => (None, format!("{name} is set, its value is redacted"), None),
         },
-        (EnvLookup::Value(_), None) => (Some(false), format!("{name} is set"), None),
+        (EnvLookup::Set(_), None) => (Some(false), format!("{name} is set"), None),
         (EnvLookup::Unset, Some(_)) => (Some(false), format!("{name} is not set"), None),
         (EnvLookup::Unset, None) => (Some(true), format!("{name} is not set"), None),
         (EnvLookup::Unknown(why), _) => (None, format!("absent: {why}"), None),
@@ -113,16 +113,13 @@ fn env(resident: &Resident, name: &str, value: Option<&str>) -> Said {
 
 fn library(resident: &Resident, name: &str, sha256: Option<&str>) -> Said {
     let libraries = match &resident.libraries {
-        Sighting::Seen(libraries) => libraries,
+        Sighting::Seen { value } => value,
         Sighting::Absent(absent) => return (None, format!("absent: {}; {}", absent.why, absent.mend), None),
     };
     let Some(found) = named(libraries, name).into_iter().next() else {
         return (Some(false), format!("`{name}` is not mapped"), None);
     };
-    let digest = match &found.holds {
-        Holds::Sha256 { sha256 } => Some(sha256.clone()),
-        _ => None,
-    };
+    let digest = found.sha256.seen().cloned();
     let identity = Some(found.identity());
     let says = format!("{} ({})", found.path, found.identity());
     match (sha256, digest) {

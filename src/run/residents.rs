@@ -34,7 +34,7 @@ fn set(url: &str) -> Sighting<ProcessSet> {
 /// The processes at the seat's port now.
 pub(super) fn pins(url: &str) -> Sighting<Pins> {
     match set(url) {
-        Sighting::Seen(set) => Sighting::Seen(set.pins()),
+        Sighting::Seen { value } => Sighting::Seen { value: value.pins() },
         Sighting::Absent(absent) => Sighting::Absent(absent),
     }
 }
