@@ -1,0 +1,130 @@
+//! Faults in the answers.
+
+use super::fault::{Injection, Target, done_if, windows};
+use crate::evidence::body::Evidence;
+use crate::evidence::exchange::{Exchange, Outcome};
+
+const NO_ANSWERS: &str = "no answer was recorded";
+
+fn each(evidence: &mut Evidence, target: &Target<'_>, edit: impl Fn(&mut Exchange)) -> Injection {
+    let mut changed = false;
+    for exchange in windows(evidence, target).flat_map(|w| &mut w.exchanges) {
+        edit(exchange);
+        changed = true;
+    }
+    done_if(changed, NO_ANSWERS)
+}
+
+fn first(evidence: &mut Evidence, target: &Target<'_>, edit: impl Fn(&mut Exchange)) -> Injection {
+    let mut changed = false;
+    for exchange in windows(evidence, target).filter_map(|w| w.exchanges.first_mut()) {
+        edit(exchange);
+        changed = true;
+    }
+    done_if(changed, NO_ANSWERS)
+}
+
+/// No answer carries usage.
+pub(super) fn drop_usage(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    each(evidence, target, |e| e.usage = None)
+}
+
+/// The first request of each window answers HTTP 500.
+pub(super) fn refuse(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    first(evidence, target, |e| {
+        e.status = Some(500);
+        e.outcome = Outcome::Refused { body: "Internal Server Error".into() };
+    })
+}
+
+/// The first stream of each window is cut.
+pub(super) fn cut(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    first(evidence, target, |e| {
+        e.outcome = Outcome::Cut { cause: "drill: the stream ended without its finish".into() };
+        e.finish_reason = None;
+    })
+}
+
+/// Answers of a quarter of their tokens.
+pub(super) fn shorten(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    each(evidence, target, |e| {
+        if let Some(usage) = &mut e.usage {
+            usage.completion /= 4;
+        }
+        e.finish_reason = Some("stop".into());
+    })
+}
+
+/// Sixteen tokens a chunk.
+pub(super) fn bundle(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    each(evidence, target, |e| {
+        let tokens = e.usage.map_or(0, |u| u.completion);
+        e.token_chunks = u32::try_from(tokens / 16).unwrap_or(1).max(2);
+    })
+}
+
+/// One word over and over.
+pub(super) fn repeat(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    each(evidence, target, |e| e.text = "the same ".repeat(120))
+}
+
+/// Half the speed: every moment after the sending is twice as far away.
+pub(super) fn slow(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    each(evidence, target, |e| {
+        let sent = e.sent_s;
+        let later = |t: f64| sent + (t - sent) * 2.0;
+        e.first_token_s = e.first_token_s.map(later);
+        e.last_token_s = e.last_token_s.map(later);
+        e.ended_s = later(e.ended_s);
+    })
+}
+
+/// The first token takes a hundred times as long.
+pub(super) fn slow_prefill(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    each(evidence, target, |e| {
+        let sent = e.sent_s;
+        e.first_token_s = e.first_token_s.map(|t| sent + (t - sent) * 100.0);
+    })
+}
+
+/// Half of the prompt was read.
+pub(super) fn truncate(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    each(evidence, target, |e| {
+        if let Some(usage) = &mut e.usage {
+            usage.prompt /= 2;
+        }
+    })
+}
+
+/// The prompt came from the cache.
+pub(super) fn cache(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    each(evidence, target, |e| {
+        if let Some(usage) = &mut e.usage {
+            usage.cached = Some(usage.prompt);
+        }
+    })
+}
+
+/// The answer is another value.
+pub(super) fn mistake(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    each(evidence, target, |e| e.text = "00000000".into())
+}
+
+/// The answer is empty.
+pub(super) fn empty(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    each(evidence, target, |e| e.text.clear())
+}
+
+/// The health route answers HTTP 500.
+pub(super) fn sicken(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    for window in windows(evidence, target) {
+        window.results.insert("health_fault".into(), "`/health` answers HTTP 500".into());
+    }
+    Injection::Done
+}
+
+/// The case was never measured.
+pub(super) fn skip(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    evidence.windows.retain(|w| w.build != target.build || !target.cases.contains(&w.case));
+    Injection::Done
+}
