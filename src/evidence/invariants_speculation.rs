@@ -54,7 +54,7 @@ impl Window<'_> {
             let index: u32 = position
                 .parse()
                 .map_err(|_| format!("`{name}` has {label}=\"{position}\""))?;
-            let delta = movement.delta().or_else(|| self.from_zero(movement));
+            let delta = movement.delta().or_else(|| self.began_at_zero(movement));
             positions.push((
                 index,
                 delta.ok_or_else(|| format!("`{name}` cannot be differenced"))?,
@@ -65,7 +65,7 @@ impl Window<'_> {
     }
 
     /// A position that appeared began at zero if nothing at all had been accepted before it.
-    fn from_zero(&self, movement: Movement) -> Option<f64> {
+    fn began_at_zero(&self, movement: Movement) -> Option<f64> {
         let total = self.before.first_of(self.metrics.accepted_tokens)?;
         match (movement, self.before.read(&Selector::name_only(total))) {
             (Movement::AppearedDuring { at, .. }, Reading::Present(0.0)) => Some(at),
