@@ -1,5 +1,7 @@
 //! Known proofs of path: lines that announce or refute one, counters that must move or stand still.
 
+use crate::spec::gate::Ranks;
+
 /// How many times a line is printed when all is well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -184,6 +186,15 @@ impl Preset {
 }
 
 impl Scope {
+    /// How many lines of this scope a healthy deployment prints at least.
+    pub fn times(self, ranks: &Ranks) -> u32 {
+        match self {
+            Scope::EveryRank => ranks.total(),
+            Scope::EveryNode => ranks.nodes,
+            Scope::Once => 1,
+        }
+    }
+
     fn asks(self) -> u8 {
         match self {
             Scope::Once => 0,
