@@ -30,7 +30,8 @@ pub struct Preset {
     pub refuted_never: &'static [&'static str],
     /// Series that must move in the window (selector as in a gate).
     pub moved: &'static [&'static str],
-    /// Series that must be still in the window.
+    /// Series that must be still in the window. An absent series is still only where its absence proves so
+    /// (`AbsentDrafts::MeansOff`); elsewhere it proves nothing.
     pub still: &'static [&'static str],
 }
 

@@ -1,4 +1,4 @@
-//! Text Generation Inference: <https://huggingface.co/docs/text-generation-inference>.
+//! Text Generation Inference: <https://github.com/huggingface/text-generation-inference>.
 
 use super::Scope::{EveryRank, Once};
 use super::{
