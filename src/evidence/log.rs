@@ -12,7 +12,8 @@ use super::log_hint::hints;
 pub use super::log_text::{LINE_LIMIT, LogAccount, excerpt};
 use super::log_text::{clean, for_each_line};
 use super::rank::RankTag;
-use crate::dialect::{Dialect, Part};
+use crate::dialect::Dialect;
+pub use crate::dialect::Part;
 use crate::spec::gate::Ranks;
 
 /// One record of a log.
