@@ -53,6 +53,7 @@ pub(super) static MISTRALRS: Dialect = Dialect {
         first_lines: &["Sampling method: penalties", "Model kind is: "],
         head: r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z +(?:TRACE|DEBUG|INFO|WARN|ERROR) ",
         version: &[r"^git revision: (?P<version>[0-9a-f]{7,})"],
+        json: None,
     },
     requests: Requests {
         ignore_eos: None,

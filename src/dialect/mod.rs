@@ -19,6 +19,9 @@ mod vllm_presets;
 pub use preset::{ForbiddenLine, LaterScope, Part, Preset, PresetLine, Scope};
 
 /// Every dialect, in the order in which a seat is recognised; the generic one is last and fits every OpenAI-like server.
+///
+/// [`Sign::OwnedBy`] and [`Sign::ServerHeader`] of every row come before any other sign: they cost one request, and a
+/// `GET /metrics` on TensorRT-LLM, which the signs of other rows ask for, drains its statistics.
 pub static DIALECTS: &[&Dialect] = &[
     &vllm::VLLM,
     &sglang::SGLANG,
@@ -199,6 +202,21 @@ pub struct LogGrammar {
     pub head: &'static str,
     /// Regular expressions on the message with named group `version`: the server's own version.
     pub version: &'static [&'static str],
+    /// Keys of a line that is a JSON object, where the family can be told to log so.
+    pub json: Option<JsonKeys>,
+}
+
+/// Where a JSON log line keeps its parts.
+#[derive(Debug, Clone, Copy)]
+pub struct JsonKeys {
+    /// The message.
+    pub message: &'static str,
+    /// The level.
+    pub level: &'static str,
+    /// Name of the process.
+    pub proc: &'static str,
+    /// Process id.
+    pub pid: &'static str,
 }
 
 impl LogGrammar {
@@ -210,6 +228,7 @@ impl LogGrammar {
         first_lines: &[],
         head: "",
         version: &[],
+        json: None,
     };
 }
 

@@ -47,13 +47,9 @@ pub(super) static OLLAMA: Dialect = Dialect {
     }],
     presets: &[
         Preset::announced(
-            "gpu:offload",
-            "Layers are on the GPU.",
-            &[
-                PresetLine::new(Once, r"offloaded [1-9]\d*/\d+ layers to GPU")
-                    .matches(&["load_tensors: offloaded 33/33 layers to GPU"])
-                    .never(&["load_tensors: offloaded 0/33 layers to GPU"]),
-            ],
+            "gpu:all-layers",
+            "Every layer is on the GPU.",
+            &[super::llamacpp::ALL_LAYERS],
         )
         .refuted(
             &[r"offloaded 0/\d+ layers to GPU|no compatible GPUs were discovered"],

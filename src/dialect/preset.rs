@@ -1,5 +1,7 @@
 //! Known proofs of path: lines that announce or refute one, counters that must move or stand still.
 
+use crate::spec::gate::Ranks;
+
 /// How many times a line is printed when all is well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -28,7 +30,8 @@ pub struct Preset {
     pub refuted_never: &'static [&'static str],
     /// Series that must move in the window (selector as in a gate).
     pub moved: &'static [&'static str],
-    /// Series that must be still in the window.
+    /// Series that must be still in the window. An absent series is still only where its absence proves so
+    /// (`AbsentDrafts::MeansOff`); elsewhere it proves nothing.
     pub still: &'static [&'static str],
 }
 
@@ -184,6 +187,15 @@ impl Preset {
 }
 
 impl Scope {
+    /// How many lines of this scope a healthy deployment prints at least.
+    pub fn times(self, ranks: &Ranks) -> u32 {
+        match self {
+            Scope::EveryRank => ranks.total(),
+            Scope::EveryNode => ranks.nodes,
+            Scope::Once => 1,
+        }
+    }
+
     fn asks(self) -> u8 {
         match self {
             Scope::Once => 0,

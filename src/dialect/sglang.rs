@@ -68,6 +68,7 @@ pub(super) static SGLANG: Dialect = Dialect {
         ],
         head: r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d+)*\] ",
         version: &[],
+        json: None,
     },
     requests: Requests {
         ignore_eos: Some("ignore_eos"),

@@ -49,6 +49,7 @@ pub(super) static TENSORRT_LLM: Dialect = Dialect {
         ],
         head: r"(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] )?\[TRT-LLM\] \[",
         version: &[r"TensorRT-?LLM version: (?P<version>\S+)"],
+        json: None,
     },
     requests: Requests {
         ignore_eos: Some("ignore_eos"),

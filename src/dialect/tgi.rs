@@ -1,9 +1,9 @@
-//! Text Generation Inference: <https://huggingface.co/docs/text-generation-inference>.
+//! Text Generation Inference: <https://github.com/huggingface/text-generation-inference>.
 
 use super::Scope::{EveryRank, Once};
 use super::{
-    Cold, Dialect, KvLine, LogGrammar, Metrics, Preset, PresetLine, PromptCount, PromptLogprobs,
-    Requests, Sign,
+    Cold, Dialect, JsonKeys, KvLine, LogGrammar, Metrics, Preset, PresetLine, PromptCount,
+    PromptLogprobs, Requests, Sign,
 };
 
 /// TGI.
@@ -40,6 +40,13 @@ pub(super) static TGI: Dialect = Dialect {
         first_lines: &["Args \\{", "Starting shard|Starting text-generation-launcher"],
         head: r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z +(?:TRACE|DEBUG|INFO|WARN|ERROR) ",
         version: &[],
+        // `--json-output`.
+        json: Some(JsonKeys {
+            message: "message",
+            level: "level",
+            proc: "target",
+            pid: "pid",
+        }),
     },
     requests: Requests {
         ignore_eos: None,

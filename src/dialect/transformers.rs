@@ -1,4 +1,4 @@
-//! `transformers serve`: <https://huggingface.co/docs/transformers/serving>.
+//! `transformers serve`: <https://github.com/huggingface/transformers>.
 //!
 //! It has no metrics, no tokenizer and no logprobs, refuses unknown fields with 422, does not check lengths, and goes
 //! on computing for a client that has left. Nothing that it answers is its alone: it has to be named in a gate.

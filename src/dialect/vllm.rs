@@ -1,7 +1,7 @@
 //! vLLM, 0.6 to 0.33: <https://docs.vllm.ai>.
 
 use super::{
-    AbsentDrafts, Cold, Dialect, ForbiddenLine, KvLine, LogGrammar, Metrics, PromptCount,
+    AbsentDrafts, Cold, Dialect, ForbiddenLine, JsonKeys, KvLine, LogGrammar, Metrics, PromptCount,
     PromptLogprobs, Requests, Sign, Tokenize,
 };
 
@@ -40,6 +40,13 @@ pub(super) static VLLM: Dialect = Dialect {
             r"API server version (?P<version>\d\S*)",
             r"█ +version (?P<version>\d+\.\d+\.\d+\S*)",
         ],
+        // `--logging-config.formatter json`, from 0.33 on.
+        json: Some(JsonKeys {
+            message: "message",
+            level: "levelname",
+            proc: "processName",
+            pid: "process",
+        }),
     },
     requests: Requests {
         ignore_eos: Some("ignore_eos"),

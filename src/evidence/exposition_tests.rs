@@ -96,3 +96,24 @@ fn cut_at_any_byte_it_reads_a_prefix_of_the_samples_and_never_panics() {
         assert_eq!(seen[..], whole[..seen.len()], "cut at {end}");
     }
 }
+
+#[test]
+fn no_bytes_make_it_panic() {
+    // A fixed generator: the same damage on every run.
+    let text = "# TYPE a counter\na{x=\"\\\\é\\\"\",y=\"日本\"} 12.5 170 # {t=\"1\"} 1\n{\"n\",z=\"1\"} 1e-3\nb +Inf\n";
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for _ in 0..20_000 {
+        let mut bytes = text.as_bytes().to_vec();
+        for _ in 0..3 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let at = state as usize % bytes.len();
+            let signs = b"\\\"{}=,# \n\r\0a1\xff";
+            bytes[at] = signs[(state >> 32) as usize % signs.len()];
+        }
+        let e = Exposition::parse(&String::from_utf8_lossy(&bytes));
+        assert!(e.len() <= 8);
+        e.samples().for_each(|s| drop(format!("{s:?}")));
+    }
+}

@@ -1,28 +1,40 @@
 //! What must be true of the counters of speculative decoding.
 
 use super::{Delta, Holds, Invariant, Window, judged, unknown};
+use crate::dialect::Names;
 use crate::evidence::counters::{Movement, Reading, movement_by};
 use crate::evidence::selector::Selector;
 
 impl Window<'_> {
-    /// The invariants of drafting; none where the server does not count drafts.
+    /// The invariants of drafting that this family's counters can speak to; none where no drafts are counted now.
     pub(super) fn speculation(&self) -> Vec<Invariant> {
-        if self.movement(self.metrics.drafts).is_none()
-            && self.movement(self.metrics.accepted_tokens).is_none()
+        let metrics = self.metrics;
+        if self.movement(metrics.drafts).is_none()
+            && self.movement(metrics.accepted_tokens).is_none()
         {
             return Vec::new();
         }
-        let drafts = self.delta(self.metrics.drafts, "drafts");
-        let accepted = self.delta(self.metrics.accepted_tokens, "accepted tokens");
-        let drafted = self.delta(self.metrics.draft_tokens, "draft tokens");
-        let positions = self.positions(&accepted);
-        let mut all = vec![
-            position_sum(&positions, &accepted),
-            position_order(&positions),
-        ];
-        all.push(accepted_of_drafted(&accepted, &drafted));
-        all.extend(self.draft_limit(&drafts, &drafted));
-        all.push(self.balance(drafts, accepted, drafted));
+        let drafts = self.delta(metrics.drafts, "drafts");
+        let accepted = self.delta(metrics.accepted_tokens, "accepted tokens");
+        let drafted = self.delta(metrics.draft_tokens, "draft tokens");
+        let counts = |names: Names| !names.is_empty();
+        let mut all = Vec::new();
+        if counts(metrics.accepted_per_position) {
+            let positions = self.positions(&accepted);
+            all.extend([
+                position_sum(&positions, &accepted),
+                position_order(&positions),
+            ]);
+        }
+        if counts(metrics.accepted_tokens) && counts(metrics.draft_tokens) {
+            all.push(accepted_of_drafted(&accepted, &drafted));
+        }
+        if counts(metrics.drafts) && counts(metrics.draft_tokens) {
+            all.extend(self.draft_limit(&drafts, &drafted));
+            if counts(metrics.accepted_tokens) {
+                all.push(self.balance(drafts, accepted, drafted));
+            }
+        }
         all
     }
 
@@ -54,7 +66,7 @@ impl Window<'_> {
             let index: u32 = position
                 .parse()
                 .map_err(|_| format!("`{name}` has {label}=\"{position}\""))?;
-            let delta = movement.delta().or_else(|| self.from_zero(movement));
+            let delta = movement.delta().or_else(|| self.began_at_zero(movement));
             positions.push((
                 index,
                 delta.ok_or_else(|| format!("`{name}` cannot be differenced"))?,
@@ -65,7 +77,7 @@ impl Window<'_> {
     }
 
     /// A position that appeared began at zero if nothing at all had been accepted before it.
-    fn from_zero(&self, movement: Movement) -> Option<f64> {
+    fn began_at_zero(&self, movement: Movement) -> Option<f64> {
         let total = self.before.first_of(self.metrics.accepted_tokens)?;
         match (movement, self.before.read(&Selector::name_only(total))) {
             (Movement::AppearedDuring { at, .. }, Reading::Present(0.0)) => Some(at),

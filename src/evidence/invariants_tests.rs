@@ -157,6 +157,22 @@ fn llama_cpp_makes_its_positions_at_the_first_accepted_draft() {
 }
 
 #[test]
+fn what_a_family_never_counts_is_not_asked_of_it() {
+    let text = "sglang:spec_verify_calls_total 5\nsglang:generation_tokens_total 9\n";
+    let e = Exposition::parse(text);
+    let names: Vec<&str> = of("sglang", &e, &e, &NGRAM)
+        .iter()
+        .map(|i| i.name)
+        .collect();
+    assert!(
+        !names
+            .iter()
+            .any(|n| n.starts_with("position") || n.starts_with("spec") || *n == "draft-limit"),
+        "{names:?}"
+    );
+}
+
+#[test]
 fn a_front_end_without_the_engines_counters_proves_nothing() {
     let e = Exposition::parse("http_requests_total 5\n");
     let all = of("vllm", &e, &e, &NGRAM);

@@ -261,6 +261,16 @@ mod tests {
     }
 
     #[test]
+    fn llama_cpp_tells_cells_memory_and_type() {
+        let log = "llama_kv_cache: size =  720.00 MiB (  8192 cells,  30 layers,  4/4 seqs), K (f16):  360.00 MiB, V (f16):  360.00 MiB\n";
+        let seen = window("llamacpp", log).unwrap();
+        assert_eq!(
+            (seen.tokens, seen.gib, seen.dtype.as_deref()),
+            (8192, Some(720.0 / 1024.0), Some("f16"))
+        );
+    }
+
+    #[test]
     fn the_fewest_tokens_of_several_engines_count() {
         let log = "(EngineCore_DP0 pid=1) INFO 12-01 05:41:23 [k.py:1] GPU KV cache size: 500 tokens\n\
                    (EngineCore_DP1 pid=2) INFO 12-01 05:41:23 [k.py:1] GPU KV cache size: 400 tokens\n";

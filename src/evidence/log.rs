@@ -12,7 +12,8 @@ use super::log_hint::hints;
 pub use super::log_text::{LINE_LIMIT, LogAccount, excerpt};
 use super::log_text::{clean, for_each_line};
 use super::rank::RankTag;
-use crate::dialect::{Dialect, Part};
+use crate::dialect::Dialect;
+pub use crate::dialect::Part;
 use crate::spec::gate::Ranks;
 
 /// One record of a log.
@@ -107,7 +108,9 @@ impl LogReader {
         };
         for_each_line(source, |offset, bytes| {
             let line = clean(bytes);
-            if hints.is_match(&line) {
+            // JSON escapes its text: a hint might not see through it.
+            let escaped = self.dialect.log.json.is_some() && line.starts_with('{');
+            if escaped || hints.is_match(&line) {
                 self.records(offset, &line, &mut each);
             }
         })
@@ -166,8 +169,45 @@ impl LogReader {
         found
     }
 
+    /// The record of a line that is a JSON object with a message.
+    fn json(&self, offset: u64, line: &str, each: &mut impl FnMut(&LogLine<'_>)) -> bool {
+        let (Some(keys), true) = (self.dialect.log.json, line.starts_with('{')) else {
+            return false;
+        };
+        let Ok(serde_json::Value::Object(object)) = serde_json::from_str(line) else {
+            return false;
+        };
+        let text = |key: &str| object.get(key).and_then(|v| v.as_str());
+        // TGI puts the message one level down.
+        let below = || object.get("fields")?.get(keys.message)?.as_str();
+        let Some(message) = text(keys.message).or_else(below) else {
+            return false;
+        };
+        let proc = text(keys.proc);
+        each(&LogLine {
+            rank: proc.and_then(|p| self.tag(p)),
+            proc,
+            pid: object
+                .get(keys.pid)
+                .and_then(|v| v.as_u64())
+                .and_then(|p| u32::try_from(p).ok()),
+            level: text(keys.level).and_then(Level::read),
+            message,
+            record: line,
+            offset,
+        });
+        true
+    }
+
+    fn tag(&self, name: &str) -> Option<RankTag> {
+        self.ranks.iter().find_map(|e| RankTag::read(e, name))
+    }
+
     /// The records of one physical line: progress bars cut at their carriage returns, two writers parted.
     fn records(&self, offset: u64, line: &str, each: &mut impl FnMut(&LogLine<'_>)) {
+        if self.json(offset, line, each) {
+            return;
+        }
         let mut segments = line.split('\r').filter(|s| !s.is_empty()).peekable();
         if segments.peek().is_none() {
             self.parts(offset, "", each);
@@ -219,7 +259,7 @@ impl LogReader {
         line.level = group("level").and_then(Level::read);
         line.message = group("msg").unwrap_or(record);
         let tags = group("tags").or(line.proc);
-        line.rank = tags.and_then(|t| self.ranks.iter().find_map(|e| RankTag::read(e, t)));
+        line.rank = tags.and_then(|t| self.tag(t));
         line
     }
 }

@@ -114,6 +114,13 @@ impl LogReader {
 }
 
 impl Count {
+    /// The global ranks that printed nothing, from 0; lines without a rank stand for none of them.
+    pub fn ranks_missing(&self, ranks: &Ranks) -> Vec<u32> {
+        (0..ranks.total())
+            .filter(|rank| !self.by_rank.contains_key(rank))
+            .collect()
+    }
+
     fn add(&mut self, line: &LogLine<'_>, rank: Option<u32>) {
         self.total += 1;
         match rank {
@@ -197,6 +204,13 @@ mod tests {
             (seen.unranked, seen.by_pid.len(), seen.examples.len()),
             (0, 8, 3)
         );
+        let one = count(
+            &record(0, "lna2 ACTIVE"),
+            "ACTIVE",
+            &[],
+            Ranks { tp: 2, ..ONE },
+        );
+        assert_eq!(one.ranks_missing(&Ranks { tp: 2, ..ONE }), [1]);
         // A front-end's copy of the words is no rank's.
         let seen = count(
             "(APIServer pid=1) INFO 12-01 05:40:01 [x.py:7] lna2 ACTIVE\n",

@@ -44,4 +44,29 @@ mod tests {
         assert_eq!(hint(r"a\b"), None);
         assert_eq!(hint(r"[^:]+: x").as_deref(), Some("[^:]+: x"));
     }
+
+    #[test]
+    fn every_preset_line_passes_its_own_hint_behind_any_prefix() {
+        let presets = crate::dialect::DIALECTS.iter().flat_map(|d| d.presets);
+        let (mut quick, mut slow) = (0, 0);
+        for (pattern, examples) in presets.flat_map(|p| {
+            let announced = p.announced.iter().map(|l| (l.pattern, l.matches));
+            announced.chain(p.refuted.iter().map(|r| (*r, p.refuted_matches)))
+        }) {
+            let Some(set) = hints(&[pattern]) else {
+                slow += 1;
+                continue;
+            };
+            quick += 1;
+            let expression = regex::Regex::new(pattern).unwrap();
+            for example in examples.iter().filter(|e| expression.is_match(e)) {
+                let line = format!(
+                    "(Worker_TP0 pid=1) INFO 12-01 05:40:01 [a.py:7] {example}(Worker_TP1 pid=2) INFO"
+                );
+                assert!(set.is_match(&line), "{pattern}: {line}");
+            }
+        }
+        // The slow ones are right as well; they only have every line parsed.
+        assert!(quick > 10 * slow, "{quick} with a hint, {slow} without");
+    }
 }

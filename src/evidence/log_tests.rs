@@ -129,6 +129,22 @@ fn a_message_of_several_lines_keeps_its_prefix() {
 }
 
 #[test]
+fn json_lines_are_records_too() {
+    let log = r#"{"asctime":"12-01 05:40:01","levelname":"INFO","name":"vllm","processName":"Worker_TP1","process":42,"message":"say \"ACTIVE\" twice"}
+{"not a log line": 1}
+{cut
+"#;
+    assert_eq!(
+        records("vllm", log.as_bytes()),
+        [
+            r#"Worker_TP1|42|Info|say "ACTIVE" twice"#,
+            r#"|||{"not a log line": 1}"#,
+            "|||{cut"
+        ]
+    );
+}
+
+#[test]
 fn no_bytes_make_it_panic() {
     // A fixed generator: the same bytes on every run.
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
