@@ -66,7 +66,7 @@ fn headline(headline: &Headline) -> String {
         headline.word,
         prose(&headline.title),
         sentence(&headline.why),
-        prose(&headline.subject)
+        opening(&headline.subject)
     )
 }
 
@@ -82,7 +82,7 @@ fn block(block: &Block) -> String {
             let badge = sub.badge.as_ref().map(|b| format!(" — {}", b.word)).unwrap_or_default();
             format!("\n### {}{badge}\n", sentence(&sub.title))
         }
-        Block::Paragraph(text) => format!("\n{}\n", sentence(text)),
+        Block::Paragraph(text) => format!("\n{}\n", opening(text)),
         Block::Facts(facts) => format!("\n{}", facts.iter().map(fact).collect::<String>()),
         Block::Table(all) => table(all),
         Block::Reasons(case) => reasons(case),
@@ -104,10 +104,10 @@ fn fact(fact: &Fact) -> String {
 fn reasons(case: &CaseReasons) -> String {
     let mut text = format!("\n**{} {}** ({}, {})\n\n", case.word, code(&case.case), prose(&case.build), case.place);
     for reason in &case.reasons {
-        text.push_str(&format!("- {} ({})\n", sentence(&reason.text), code(&reason.code)));
+        text.push_str(&format!("- {} ({})\n", opening(&reason.text), code(&reason.code)));
     }
     for note in &case.notes {
-        text.push_str(&format!("- _+_ {}\n", sentence(note)));
+        text.push_str(&format!("- {}: {}\n", case.note, sentence(note)));
     }
     text
 }
@@ -128,7 +128,7 @@ fn table(table: &Table) -> String {
         text.push_str(&line(row.iter().map(cell).collect()));
     }
     if let Some(legend) = &table.legend {
-        text.push_str(&format!("\n{}\n", prose(legend)));
+        text.push_str(&format!("\n{}\n", opening(legend)));
     }
     text
 }
@@ -184,9 +184,9 @@ fn prose(text: &str) -> String {
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            // In front of a number or a sign `>` is a comparison; only a tag needs it closed, and `<` is gone.
+            // Only in front of a letter or a sign of markup do these two open an entity or a tag; `<= 0.5 s` stays as it is.
+            '&' if rest.peek().is_some_and(|n| *n == '#' || n.is_alphanumeric()) => out.push_str("&amp;"),
+            '<' if rest.peek().is_some_and(|n| "/!?".contains(*n) || n.is_alphabetic()) => out.push_str("&lt;"),
             '\\' | '`' | '*' | '~' => {
                 out.push('\\');
                 out.push(c);
@@ -200,9 +200,17 @@ fn prose(text: &str) -> String {
         }
         before = c;
     }
-    match out.chars().next() {
-        Some('#' | '>' | '-' | '+' | '=') if out.len() > 1 && !out.starts_with("->") => format!("\\{out}"),
-        _ => out,
+    out
+}
+
+/// A sentence that begins a line, where some characters would begin a heading, a list or a quotation.
+fn opening(text: &str) -> String {
+    let text = sentence(text);
+    let digits = text.chars().take_while(char::is_ascii_digit).count();
+    match text.chars().next() {
+        Some('#' | '>' | '-' | '+' | '=' | '|' | ':' | '[') => format!("\\{text}"),
+        Some('0'..='9') if text[digits..].starts_with(['.', ')']) => format!("{}\\{}", &text[..digits], &text[digits..]),
+        _ => text,
     }
 }
 
@@ -213,10 +221,12 @@ mod tests {
 
     #[test]
     fn prose_cannot_become_markup() {
-        assert_eq!(prose("<b> & *x* `y`"), "&lt;b> &amp; \\*x\\* \\`y\\`");
+        assert_eq!(prose("<b> &amp; *x* `y`"), "&lt;b> &amp;amp; \\*x\\* \\`y\\`");
+        assert_eq!(prose("<script></script><!-- a & b <= 0.5"), "&lt;script>&lt;/script>&lt;!-- a & b <= 0.5");
         assert_eq!(prose("[a](http://x) ![b](y)"), "[a\\](http://x) \\![b\\](y)");
         assert_eq!(prose("decode_tok_s _x_"), "decode_tok_s \\_x\\_");
-        assert_eq!(prose("# no heading"), "\\# no heading");
+        assert_eq!(opening("# no heading"), "\\# no heading");
+        assert_eq!(opening("1. no list"), "1\\. no list");
     }
 
     #[test]

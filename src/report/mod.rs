@@ -48,7 +48,7 @@ pub trait Printer: std::fmt::Debug + Sync {
 
 /// Every printer.
 pub static PRINTERS: &[&dyn Printer] =
-    &[&json::Json, &markdown::Markdown, &terminal::Terminal];
+    &[&json::Json, &markdown::Markdown, &html::Html, &junit::Junit, &terminal::Terminal];
 
 #[cfg(test)]
 mod tests;

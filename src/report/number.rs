@@ -103,6 +103,12 @@ pub fn value_and_range(value: f64, interval: Option<[f64; 2]>, half_range: Optio
     }
 }
 
+/// Observations (`108.1, 109.2`), all with the digits that their common interval allows.
+pub fn series(values: &[f64], interval: Option<[f64; 2]>) -> String {
+    let places = values.iter().map(|v| decimals(*v, interval)).max().unwrap_or(0);
+    values.iter().map(|v| fixed(*v, places)).collect::<Vec<_>>().join(", ")
+}
+
 /// An interval (`[107.9, 109.4]`) with the digits of its estimate.
 pub fn interval(value: f64, bounds: [f64; 2]) -> String {
     let places = decimals(value, Some(bounds));
@@ -212,6 +218,12 @@ mod tests {
         assert_eq!(value(4.764_71, Some([4.7601, 4.7693]), ""), "4.765");
         assert_eq!(value(78.62, Some([73.6, 83.6]), ""), "78.6");
         assert_eq!(value_and_range(108.6, Some([107.9, 109.4]), Some(0.9), "tok/s"), "108.6 (±0.9) tok/s");
+    }
+
+    #[test]
+    fn observations_share_their_digits() {
+        assert_eq!(series(&[108.0, 109.23, 108.4], Some([107.9, 109.3])), "108.0, 109.2, 108.4");
+        assert_eq!(series(&[3.0, 4.0], None), "3, 4");
     }
 
     #[test]

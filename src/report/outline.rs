@@ -175,6 +175,8 @@ pub struct CaseReasons {
     pub reasons: Vec<ReasonLine>,
     /// Facts worth reading that decide nothing.
     pub notes: Vec<String>,
+    /// What a note is called.
+    pub note: &'static str,
 }
 
 /// One reason.

@@ -118,7 +118,8 @@ phrases! {
     Log: "log", "ログ";
     Told: "says of itself", "自己申告";
     Environment: "environment", "環境変数";
-    Host: "host", "ホスト";
+    Host: "Host", "ホスト";
+    AskedWith: "asked with", "条件";
     Gpu: "GPU", "GPU";
     // Sentences.
     None: "none", "なし";

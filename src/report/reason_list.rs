@@ -34,6 +34,7 @@ fn of(finding: &Finding, language: Language) -> CaseReasons {
             .map(|r| ReasonLine { verdict: r.verdict, code: clean(&r.code), text: sentence(r, language) })
             .collect(),
         notes: finding.notes.iter().map(|n| clean(n)).collect(),
+        note: Phrase::Note.text(language),
     }
 }
 

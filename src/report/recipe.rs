@@ -124,7 +124,7 @@ pub(super) fn requests(report: &Report, language: Language) -> Section {
         Block::Paragraph(Phrase::None.text(language).into())
     } else {
         let mut table =
-            Table::of(vec![Column::words(Phrase::Cases, language), Column::words(Phrase::Conditions, language)]);
+            Table::of(vec![Column::words(Phrase::Cases, language), Column::words(Phrase::AskedWith, language)]);
         table.rows = groups
             .into_iter()
             .map(|(cases, values)| {

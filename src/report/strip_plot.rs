@@ -43,7 +43,7 @@ impl Plot {
         let (low, high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(*x), h.max(*x)));
         // Equal observations still want a scale to stand on.
         let width = if high > low { high - low } else { low.abs().max(1.0) };
-        let words = repeats.iter().map(|r| number::plain(*r)).collect::<Vec<_>>().join(", ");
+        let words = number::series(&repeats, interval);
         let scale = [low - width * AIR, high + width * AIR];
         Some(Self { repeats, value, interval, limits, band, scale, words })
     }

@@ -7,6 +7,7 @@ use super::number;
 use super::outline::{Block, Cell, Column, Heading, Rank, Section, Table, Tone};
 use super::phrases::{self, Language, Phrase};
 use super::plain_text::clean;
+use super::strip_plot::Plot;
 use crate::judge::figure::{Against, Decision, Figure, LimitOutcome};
 use crate::judge::finding::Finding;
 use crate::judge::verdict::Verdict;
@@ -83,7 +84,7 @@ fn row(figure: &Figure, limit: Option<&LimitOutcome>, language: Language) -> Row
         value: value(figure, language),
         reference: against.map_or_else(absent, |a| reference(figure, a)),
         ratio: against.map_or_else(absent, |a| ratio(figure, a, language)),
-        limit: limit.map_or_else(absent, held),
+        limit: limit.map_or_else(absent, |l| Cell { plot: Plot::of(figure), ..held(l) }),
         margin: match (margin, line) {
             (Some(margin), Some(line)) => number::margin(margin, &clean(line.unit(figure))),
             _ => number::ABSENT.into(),
@@ -190,13 +191,13 @@ fn narrow(rows: &[Row], language: Language) -> Table {
     table.rows = rows
         .iter()
         .map(|r| {
-            let value = format!("{} {}", r.value.text, r.value.under);
+            let value = format!("{}\n{}", r.value.text, r.value.under);
             let against = [&r.ratio.under, &r.reference.text, &r.reference.under]
                 .into_iter()
                 .filter(|t| !t.is_empty() && *t != number::ABSENT)
                 .cloned()
                 .collect::<Vec<_>>()
-                .join(" ");
+                .join("\n");
             vec![
                 r.verdict.clone().unwrap_or_default().over(&r.case),
                 r.figure.clone().over(value.trim()),
