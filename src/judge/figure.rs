@@ -1,11 +1,12 @@
 //! A figure: a number with its unit, its n, its interval and the windows that it was seen in.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One figure of one check on one build.
 ///
 /// The windows are part of the value: a figure is only made from the windows that it was seen in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// Name (`decode_tok_s`).
     pub name: String,
@@ -43,7 +44,7 @@ pub struct Figure {
 }
 
 /// A comparison of one figure with a reference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Against {
     /// Build, or `run:NAME`.
     pub build: String,
@@ -72,7 +73,7 @@ pub struct Against {
 }
 
 /// A limit and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitOutcome {
     /// The author's words.
     pub text: String,
@@ -88,7 +89,7 @@ pub struct LimitOutcome {
 }
 
 /// What became of a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// The bound is on the good side.
@@ -102,7 +103,7 @@ pub enum Decision {
 }
 
 /// Where a figure comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Measured by this program in this run.

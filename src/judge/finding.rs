@@ -1,12 +1,13 @@
 //! What is concluded of one case: verdict, reasons, figures, proof.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
 use super::verdict::Verdict;
 
 /// The conclusion on one case (`throughput/code/1`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Id of the case, unique in the report.
     pub id: String,
@@ -36,7 +37,7 @@ pub struct Finding {
 }
 
 /// Figures of a reference build, with the proof of its own path where it claims one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReferenceFigures {
     /// Build.
     pub build: String,
@@ -48,7 +49,7 @@ pub struct ReferenceFigures {
 }
 
 /// One reason for a verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// Stable code (`path.still`, `limit.missed`), for scripts and translation.
     pub code: String,
@@ -78,7 +79,7 @@ impl Reason {
 }
 
 /// Whether the path was taken.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
     /// Name of the path.
     pub path: String,
@@ -89,7 +90,7 @@ pub struct Proof {
 }
 
 /// The verdict on a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProofVerdict {
     /// One of moved/behaved and one of announced/resident on every rank, nothing contradicting.
@@ -101,7 +102,7 @@ pub enum ProofVerdict {
 }
 
 /// One piece of evidence for or against a path.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofItem {
     /// Tier.
     pub tier: Tier,
@@ -125,7 +126,9 @@ pub struct ProofItem {
 }
 
 /// How strong a piece of evidence is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
     /// Asked for.

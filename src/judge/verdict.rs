@@ -1,9 +1,12 @@
 //! The five verdicts, and which one wins.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is said of a check, and of a gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The bound clears the limit and the path is proven in the same windows.

@@ -42,6 +42,9 @@ mod tests {
 
     #[test]
     fn signs_are_spelled_and_nothing_is_lost() {
-        assert_eq!(ascii("1.261× (±0.9) ≥ – 席"), "1.261x (+-0.9) >= - \\u{5e2d}");
+        assert_eq!(
+            ascii("1.261× (±0.9) ≥ – 席"),
+            "1.261x (+-0.9) >= - \\u{5e2d}"
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! `report.json`: the one truth that every printer renders (`sekimon.report/1`, additive changes only).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::finding::Finding;
@@ -9,7 +10,7 @@ use crate::judge::verdict::Verdict;
 pub const SCHEMA: &str = "sekimon.report/1";
 
 /// A whole report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: String,
@@ -34,7 +35,7 @@ pub struct Report {
 }
 
 /// The gate that was judged by.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GateRef {
     /// Name (file stem).
     pub name: String,
@@ -45,7 +46,7 @@ pub struct GateRef {
 }
 
 /// The seat that was judged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SeatRef {
     /// URL of the judged build.
     pub url: String,
@@ -60,7 +61,7 @@ pub struct SeatRef {
 }
 
 /// One window, without its evidence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowRef {
     /// Id.
     pub id: String,
@@ -92,7 +93,7 @@ pub struct WindowRef {
 }
 
 /// Token movement of the server's own counters in a window; absent where it has none.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct SeatCounts {
     /// Prompt tokens.
     pub prompt_tokens: Option<f64>,
@@ -101,7 +102,7 @@ pub struct SeatCounts {
 }
 
 /// A check that was declared and not carried out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotRun {
     /// Case id.
     pub id: String,
@@ -110,7 +111,7 @@ pub struct NotRun {
 }
 
 /// What the figures were measured under.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Conditions {
     /// Start of the run, UTC, RFC 3339.
     pub started: String,
@@ -130,7 +131,7 @@ pub struct Conditions {
 }
 
 /// How one boot was started, and what it said of itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BootRecipe {
     /// Boot id.
     pub id: String,
@@ -149,7 +150,7 @@ pub struct BootRecipe {
 }
 
 /// Conditions of one case's requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseConditions {
     /// Case id.
     pub case: String,
@@ -158,7 +159,7 @@ pub struct CaseConditions {
 }
 
 /// This program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
     /// `sekimon`.
     pub name: String,

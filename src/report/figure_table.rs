@@ -23,7 +23,11 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
         words(Phrase::Method),
         words(Phrase::SeenIn),
     ]);
-    table.rows = report.checks.iter().flat_map(|f| rows(f, language)).collect();
+    table.rows = report
+        .checks
+        .iter()
+        .flat_map(|f| rows(f, language))
+        .collect();
     if table.rows.iter().flatten().any(|c| c.plot.is_some()) {
         table.legend = Some(Phrase::StripLegend.text(language).into());
     }
@@ -32,7 +36,11 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
     } else {
         Block::Table(table)
     };
-    Section { heading: Heading::of(Phrase::Figures, language), rank: Rank::Detail, blocks: vec![block] }
+    Section {
+        heading: Heading::of(Phrase::Figures, language),
+        rank: Rank::Detail,
+        blocks: vec![block],
+    }
 }
 
 fn rows(finding: &Finding, language: Language) -> Vec<Vec<Cell>> {
@@ -62,7 +70,11 @@ fn row(figure: &Figure, build: &str, language: Language) -> Vec<Cell> {
         Cell::new(clean(&figure.name)),
         Cell::new(clean(build)),
         verdict_table::value(figure, language),
-        Cell { text: repeats, plot, ..Cell::default() },
+        Cell {
+            text: repeats,
+            plot,
+            ..Cell::default()
+        },
         Cell::new(clean(&figure.method)).over(format!("{origin}, {}", clean(&figure.of))),
         Cell::new(windows(&figure.windows)).toned(Tone::Quiet),
     ]
@@ -70,7 +82,12 @@ fn row(figure: &Figure, build: &str, language: Language) -> Vec<Cell> {
 
 /// Names of windows, cut after a few.
 pub(super) fn windows(ids: &[String]) -> String {
-    let mut text = ids.iter().take(NAMED_WINDOWS).map(|w| clean(w)).collect::<Vec<_>>().join(", ");
+    let mut text = ids
+        .iter()
+        .take(NAMED_WINDOWS)
+        .map(|w| clean(w))
+        .collect::<Vec<_>>()
+        .join(", ");
     if ids.len() > NAMED_WINDOWS {
         text.push_str(&format!(" +{}", ids.len() - NAMED_WINDOWS));
     }

@@ -18,7 +18,9 @@ pub(super) fn only(report: &Report) -> Report {
             }
         }
         for name in lost {
-            finding.notes.push(format!("a number of `{name}` was not finite and is left out"));
+            finding.notes.push(format!(
+                "a number of `{name}` was not finite and is left out"
+            ));
         }
     }
     for window in &mut report.windows {
@@ -38,7 +40,9 @@ fn figure_only(figure: &mut Figure) -> bool {
     figure.interval = finite_pair(figure.interval);
     figure.half_range = figure.half_range.filter(|x| x.is_finite());
     figure.repeats.retain(|x| x.is_finite());
-    figure.against.retain(|a| a.value.is_finite() && a.band.iter().all(|x| x.is_finite()));
+    figure
+        .against
+        .retain(|a| a.value.is_finite() && a.band.iter().all(|x| x.is_finite()));
     figure.against.iter_mut().for_each(against_only);
     for limit in &mut figure.limits {
         limit.margin = limit.margin.filter(|x| x.is_finite());

@@ -8,8 +8,13 @@ use crate::judge::finding::{Finding, Reason};
 use crate::judge::verdict::Verdict;
 
 /// Verdicts, worst first.
-const WORST_FIRST: [Verdict; 5] =
-    [Verdict::Fail, Verdict::NotRun, Verdict::Unproven, Verdict::Inconclusive, Verdict::Pass];
+const WORST_FIRST: [Verdict; 5] = [
+    Verdict::Fail,
+    Verdict::NotRun,
+    Verdict::Unproven,
+    Verdict::Inconclusive,
+    Verdict::Pass,
+];
 
 /// Characters of a reason that the headline shows; the whole stands among the reasons.
 const ROOM: usize = 280;
@@ -50,11 +55,16 @@ pub(super) fn judged_builds(report: &Report) -> Vec<String> {
 }
 
 fn subject(report: &Report) -> String {
-    [judged_builds(report).join(", "), clean(&report.seat.model), clean(&report.seat.url), clean(&report.id)]
-        .into_iter()
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join(" · ")
+    [
+        judged_builds(report).join(", "),
+        clean(&report.seat.model),
+        clean(&report.seat.url),
+        clean(&report.id),
+    ]
+    .into_iter()
+    .filter(|part| !part.is_empty())
+    .collect::<Vec<_>>()
+    .join(" · ")
 }
 
 fn tally(report: &Report, language: Language) -> Vec<Tally> {
@@ -63,7 +73,11 @@ fn tally(report: &Report, language: Language) -> Vec<Tally> {
         .map(|verdict| Tally {
             verdict,
             word: phrases::verdict(verdict, language),
-            count: report.checks.iter().filter(|f| f.verdict == verdict).count(),
+            count: report
+                .checks
+                .iter()
+                .filter(|f| f.verdict == verdict)
+                .count(),
         })
         .filter(|t| t.count > 0)
         .collect()
@@ -76,22 +90,42 @@ fn why(report: &Report, language: Language) -> String {
     if report.verdict == Verdict::Pass {
         return why_pass(report, language);
     }
-    let Some(worst) = report.checks.iter().max_by_key(|f| (f.verdict, std::cmp::Reverse(f.line))) else {
+    let Some(worst) = report
+        .checks
+        .iter()
+        .max_by_key(|f| (f.verdict, std::cmp::Reverse(f.line)))
+    else {
         return Phrase::WhyEmpty.text(language).into();
     };
-    let others = report.checks.iter().filter(|f| f.verdict == worst.verdict).count().saturating_sub(1);
+    let others = report
+        .checks
+        .iter()
+        .filter(|f| f.verdict == worst.verdict)
+        .count()
+        .saturating_sub(1);
     let more = match others {
         0 => String::new(),
-        n => format!(" ({})", fill(Phrase::AndMore.text(language), &[&n.to_string()])),
+        n => format!(
+            " ({})",
+            fill(Phrase::AndMore.text(language), &[&n.to_string()])
+        ),
     };
-    format!("{}: {}{more}", clean(&worst.id), short(&first_reason(worst, language)))
+    format!(
+        "{}: {}{more}",
+        clean(&worst.id),
+        short(&first_reason(worst, language))
+    )
 }
 
 fn first_reason(finding: &Finding, language: Language) -> String {
-    let decisive = finding.reasons.iter().find(|r| r.verdict == finding.verdict);
-    decisive
-        .or(finding.reasons.first())
-        .map_or_else(|| phrases::verdict(finding.verdict, language), |r| sentence(r, language))
+    let decisive = finding
+        .reasons
+        .iter()
+        .find(|r| r.verdict == finding.verdict);
+    decisive.or(finding.reasons.first()).map_or_else(
+        || phrases::verdict(finding.verdict, language),
+        |r| sentence(r, language),
+    )
 }
 
 fn why_pass(report: &Report, language: Language) -> String {

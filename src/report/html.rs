@@ -5,7 +5,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::Printer;
 use super::document::Report;
 use super::outline::{
-    Align, Block, CaseReasons, Cell, Fact, Headline, Heading, Language, Outline, Section, Table, Tone,
+    Align, Block, CaseReasons, Cell, Fact, Heading, Headline, Language, Outline, Section, Table,
+    Tone,
 };
 use super::plain_text::{Span, spans};
 use super::strip_plot::Plot;
@@ -23,7 +24,10 @@ impl Printer for Html {
     }
 
     fn files(&self) -> &'static [(&'static str, Language)] {
-        &[("report.html", Language::En), ("report.ja.html", Language::Ja)]
+        &[
+            ("report.html", Language::En),
+            ("report.ja.html", Language::Ja),
+        ]
     }
 
     fn print(&self, _report: &Report, outline: &Outline) -> String {
@@ -164,7 +168,9 @@ fn toned(text: &str, tone: Tone) -> Markup {
         Tone::Normal => sentence(text),
         Tone::Literal => html! { code { (text) } },
         Tone::Quiet => html! { span.quiet { (sentence(text)) } },
-        Tone::Tinted(verdict) => html! { span class={ "ink " (class(verdict)) } { (sentence(text)) } },
+        Tone::Tinted(verdict) => {
+            html! { span class={ "ink " (class(verdict)) } { (sentence(text)) } }
+        }
         Tone::Verdict(_) if text.is_empty() => html! {},
         Tone::Verdict(verdict) => html! { span class={ "chip " (class(verdict)) } { (text) } },
     }
@@ -202,7 +208,12 @@ fn strip(plot: &Plot) -> Markup {
     let middle = height / 2.0;
     // Tenths of a pixel: finer is not seen, and shorter files are the same on every machine.
     let x = |value: f64| format!("{:.1}", plot.place(value) * width);
-    let span = |[low, high]: [f64; 2]| format!("{:.1}", ((plot.place(high) - plot.place(low)) * width).max(1.0));
+    let span = |[low, high]: [f64; 2]| {
+        format!(
+            "{:.1}",
+            ((plot.place(high) - plot.place(low)) * width).max(1.0)
+        )
+    };
     html! {
         svg.strip role="img" aria-label=(plot.words) viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height) {
             title { (plot.words) }
@@ -230,7 +241,15 @@ mod tests {
     #[test]
     fn the_page_needs_nothing_from_elsewhere() {
         let text = page(&Outline::of(&sample::mixed(), Language::En)).into_string();
-        for loads in ["<script", "<link", "<img", "src=", "url(", "@import", "javascript:"] {
+        for loads in [
+            "<script",
+            "<link",
+            "<img",
+            "src=",
+            "url(",
+            "@import",
+            "javascript:",
+        ] {
             assert!(!text.contains(loads), "{loads}");
         }
         assert_eq!(text.matches("<svg").count(), text.matches("</svg>").count());

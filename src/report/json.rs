@@ -63,7 +63,11 @@ mod tests {
     fn no_character_of_a_log_line_reaches_a_terminal_raw() {
         let text = bytes(&sample::hostile());
         assert!(text.contains("\\u001b") && text.contains("\\u202e"));
-        assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || is_deceptive(c)));
+        assert!(
+            !text
+                .chars()
+                .any(|c| (c.is_control() && c != '\n') || is_deceptive(c))
+        );
         let back: Report = serde_json::from_str(&text).unwrap();
         assert_eq!(back, sample::hostile());
     }

@@ -46,27 +46,54 @@ fn xml(report: &Report, outline: &Outline) -> String {
         ("model", clean(&report.seat.model)),
         ("fingerprint", clean(&report.seat.fingerprint)),
         ("gate.sha256", clean(&report.gate.sha256)),
-        ("tool", format!("{} {}", clean(&report.tool.name), clean(&report.tool.version))),
+        (
+            "tool",
+            format!(
+                "{} {}",
+                clean(&report.tool.name),
+                clean(&report.tool.version)
+            ),
+        ),
     ] {
         suite.add_property((name, value.as_str()));
     }
     let mut names: Vec<String> = Vec::new();
     for finding in &report.checks {
-        let mut case = TestCase::new(unique(&mut names, &clean(&finding.id)), status(finding, language));
-        case.set_classname(format!("{}.{}", clean(&report.gate.name), clean(&finding.kind)));
+        let mut case = TestCase::new(
+            unique(&mut names, &clean(&finding.id)),
+            status(finding, language),
+        );
+        case.set_classname(format!(
+            "{}.{}",
+            clean(&report.gate.name),
+            clean(&finding.kind)
+        ));
         case.set_time(duration(report, finding));
         properties(&mut case, finding);
         suite.add_test_case(case);
     }
     // A declared case without a finding is skipped too: what is not listed looks as if it had passed.
-    for omitted in report.not_run.iter().filter(|n| !report.checks.iter().any(|f| f.id == n.id)) {
+    for omitted in report
+        .not_run
+        .iter()
+        .filter(|n| !report.checks.iter().any(|f| f.id == n.id))
+    {
         let mut status = TestCaseStatus::skipped();
-        status.set_message(format!("{}: {}", Verdict::NotRun.word(), clean(&omitted.reason)));
-        suite.add_test_case(TestCase::new(unique(&mut names, &clean(&omitted.id)), status));
+        status.set_message(format!(
+            "{}: {}",
+            Verdict::NotRun.word(),
+            clean(&omitted.reason)
+        ));
+        suite.add_test_case(TestCase::new(
+            unique(&mut names, &clean(&omitted.id)),
+            status,
+        ));
     }
     let mut whole = quick_junit::Report::new(clean(&report.gate.name));
     whole.add_test_suite(suite);
-    let mut text = whole.to_string().expect("writing XML to memory does not fail");
+    let mut text = whole
+        .to_string()
+        .expect("writing XML to memory does not fail");
     if !text.ends_with('\n') {
         text.push('\n');
     }
@@ -88,13 +115,18 @@ fn status(finding: &Finding, language: Language) -> TestCaseStatus {
     let mut status = match finding.verdict {
         Verdict::Pass => return TestCaseStatus::success(),
         Verdict::Fail => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        Verdict::Inconclusive | Verdict::Unproven => TestCaseStatus::non_success(NonSuccessKind::Error),
+        Verdict::Inconclusive | Verdict::Unproven => {
+            TestCaseStatus::non_success(NonSuccessKind::Error)
+        }
         Verdict::NotRun => TestCaseStatus::skipped(),
     };
     let word = finding.verdict.word();
     status.set_type(word.to_lowercase().replace(' ', "_"));
-    let reasons: Vec<String> =
-        finding.reasons.iter().map(|r| format!("{} [{}]", sentence(r, language), clean(&r.code))).collect();
+    let reasons: Vec<String> = finding
+        .reasons
+        .iter()
+        .map(|r| format!("{} [{}]", sentence(r, language), clean(&r.code)))
+        .collect();
     let first = reasons.first().map_or(word, String::as_str);
     status.set_message(format!("{word}: {first}"));
     status.set_description(reasons.join("\n"));
@@ -103,7 +135,12 @@ fn status(finding: &Finding, language: Language) -> TestCaseStatus {
 
 /// Seconds of the case's windows, all builds together.
 fn duration(report: &Report, finding: &Finding) -> Duration {
-    let seconds: f64 = report.windows.iter().filter(|w| finding.windows.contains(&w.id)).map(|w| w.seconds).sum();
+    let seconds: f64 = report
+        .windows
+        .iter()
+        .filter(|w| finding.windows.contains(&w.id))
+        .map(|w| w.seconds)
+        .sum();
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 
@@ -126,9 +163,16 @@ fn properties(case: &mut TestCase, finding: &Finding) {
 /// The numbers of a figure, unrounded, what is absent left out.
 fn numbers(figure: &Figure) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Vec::new();
-    let mut add = |suffix: &str, value: Option<String>| all.extend(value.map(|v| (suffix.to_owned(), v)));
+    let mut add =
+        |suffix: &str, value: Option<String>| all.extend(value.map(|v| (suffix.to_owned(), v)));
     let number = |x: f64| x.is_finite().then(|| x.to_string());
-    add("", figure.value.and_then(number).or_else(|| figure.word.as_deref().map(clean)));
+    add(
+        "",
+        figure
+            .value
+            .and_then(number)
+            .or_else(|| figure.word.as_deref().map(clean)),
+    );
     add(".low", figure.interval.and_then(|i| number(i[0])));
     add(".high", figure.interval.and_then(|i| number(i[1])));
     add(".n", Some(figure.n.to_string()));
@@ -136,7 +180,10 @@ fn numbers(figure: &Figure) -> Vec<(String, String)> {
     for against in &figure.against {
         let build = clean(&against.build);
         add(&format!(".ratio.{build}"), against.ratio.and_then(number));
-        add(&format!(".difference.{build}"), against.difference.and_then(number));
+        add(
+            &format!(".difference.{build}"),
+            against.difference.and_then(number),
+        );
     }
     for limit in &figure.limits {
         add(".limit", Some(clean(&limit.text)));
@@ -157,8 +204,14 @@ mod tests {
     #[test]
     fn each_verdict_has_its_own_element() {
         let text = printed(&sample::mixed());
-        assert!(text.contains(r#"tests="7" skipped="1" errors="2" failures="1""#), "{text}");
-        assert!(text.contains(r#"<error type="inconclusive""#) || text.contains(r#"type="inconclusive""#));
+        assert!(
+            text.contains(r#"tests="7" skipped="1" errors="2" failures="1""#),
+            "{text}"
+        );
+        assert!(
+            text.contains(r#"<error type="inconclusive""#)
+                || text.contains(r#"type="inconclusive""#)
+        );
         assert!(text.contains(r#"type="unproven""#) && text.contains(r#"type="fail""#));
         assert_eq!(text.matches("<skipped").count(), 1);
     }

@@ -3,7 +3,8 @@
 use super::Printer;
 use super::document::Report;
 use super::outline::{
-    Align, Block, CaseReasons, Cell, Column, Fact, Headline, Language, Outline, Section, Table, Tone,
+    Align, Block, CaseReasons, Cell, Column, Fact, Headline, Language, Outline, Section, Table,
+    Tone,
 };
 use super::phrases::Phrase;
 use super::plain_text::{Span, spans};
@@ -59,8 +60,17 @@ fn cut(text: String, most: usize, note: &str) -> String {
 }
 
 fn headline(headline: &Headline) -> String {
-    let tally = headline.tally.iter().map(|t| format!("{} {}", t.count, t.word)).collect::<Vec<_>>().join(" · ");
-    let checks = if tally.is_empty() { headline.checks.clone() } else { format!("{}: {tally}", headline.checks) };
+    let tally = headline
+        .tally
+        .iter()
+        .map(|t| format!("{} {}", t.count, t.word))
+        .collect::<Vec<_>>()
+        .join(" · ");
+    let checks = if tally.is_empty() {
+        headline.checks.clone()
+    } else {
+        format!("{}: {tally}", headline.checks)
+    };
     format!(
         "# {} — {}\n\n**{}**\n\n{checks}\n\n{}\n",
         headline.word,
@@ -71,7 +81,11 @@ fn headline(headline: &Headline) -> String {
 }
 
 fn section(section: &Section) -> String {
-    let gloss = section.heading.gloss.map(|g| format!(" · {g}")).unwrap_or_default();
+    let gloss = section
+        .heading
+        .gloss
+        .map(|g| format!(" · {g}"))
+        .unwrap_or_default();
     let blocks: String = section.blocks.iter().map(block).collect();
     format!("\n## {}{gloss}\n{blocks}", section.heading.title)
 }
@@ -79,7 +93,11 @@ fn section(section: &Section) -> String {
 fn block(block: &Block) -> String {
     match block {
         Block::Subheading(sub) => {
-            let badge = sub.badge.as_ref().map(|b| format!(" — {}", b.word)).unwrap_or_default();
+            let badge = sub
+                .badge
+                .as_ref()
+                .map(|b| format!(" — {}", b.word))
+                .unwrap_or_default();
             format!("\n### {}{badge}\n", sentence(&sub.title))
         }
         Block::Paragraph(text) => format!("\n{}\n", opening(text)),
@@ -88,7 +106,13 @@ fn block(block: &Block) -> String {
         Block::Reasons(case) => reasons(case),
         Block::Commands(lines) => fenced(lines),
         Block::Blanks(names) => {
-            format!("\n{}", names.iter().map(|n| format!("- {}:\n", prose(n))).collect::<String>())
+            format!(
+                "\n{}",
+                names
+                    .iter()
+                    .map(|n| format!("- {}:\n", prose(n)))
+                    .collect::<String>()
+            )
         }
     }
 }
@@ -102,9 +126,19 @@ fn fact(fact: &Fact) -> String {
 }
 
 fn reasons(case: &CaseReasons) -> String {
-    let mut text = format!("\n**{} {}** ({}, {})\n\n", case.word, code(&case.case), prose(&case.build), case.place);
+    let mut text = format!(
+        "\n**{} {}** ({}, {})\n\n",
+        case.word,
+        code(&case.case),
+        prose(&case.build),
+        case.place
+    );
     for reason in &case.reasons {
-        text.push_str(&format!("- {} ({})\n", opening(&reason.text), code(&reason.code)));
+        text.push_str(&format!(
+            "- {} ({})\n",
+            opening(&reason.text),
+            code(&reason.code)
+        ));
     }
     for note in &case.notes {
         text.push_str(&format!("- {}: {}\n", case.note, sentence(note)));
@@ -114,7 +148,12 @@ fn reasons(case: &CaseReasons) -> String {
 
 /// A fence longer than any run of backticks inside.
 fn fenced(lines: &[String]) -> String {
-    let longest = lines.iter().flat_map(|l| l.split(|c| c != '`')).map(str::len).max().unwrap_or(0);
+    let longest = lines
+        .iter()
+        .flat_map(|l| l.split(|c| c != '`'))
+        .map(str::len)
+        .max()
+        .unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("\n{fence}sh\n{}\n{fence}\n", lines.join("\n"))
 }
@@ -122,7 +161,13 @@ fn fenced(lines: &[String]) -> String {
 fn table(table: &Table) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut text = String::from("\n");
-    text.push_str(&line(table.columns.iter().map(|c| in_cell(&prose(&c.title))).collect()));
+    text.push_str(&line(
+        table
+            .columns
+            .iter()
+            .map(|c| in_cell(&prose(&c.title)))
+            .collect(),
+    ));
     text.push_str(&line(table.columns.iter().map(divider).collect()));
     for row in &table.rows {
         text.push_str(&line(row.iter().map(cell).collect()));
@@ -147,7 +192,14 @@ fn cell(cell: &Cell) -> String {
         Tone::Normal | Tone::Quiet | Tone::Tinted(_) | Tone::Verdict(_) => sentence(&cell.text),
     };
     let under = sentence(&cell.under);
-    in_cell([main, under].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join(" ").as_str())
+    in_cell(
+        [main, under]
+            .into_iter()
+            .filter(|t| !t.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
+            .as_str(),
+    )
 }
 
 /// A table splits at every bar, even inside code.
@@ -173,7 +225,11 @@ fn code(text: &str) -> String {
     }
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    let pad = if text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
@@ -185,14 +241,28 @@ fn prose(text: &str) -> String {
     while let Some(c) = rest.next() {
         match c {
             // Only in front of a letter or a sign of markup do these two open an entity or a tag; `<= 0.5 s` stays as it is.
-            '&' if rest.peek().is_some_and(|n| *n == '#' || n.is_alphanumeric()) => out.push_str("&amp;"),
-            '<' if rest.peek().is_some_and(|n| "/!?".contains(*n) || n.is_alphabetic()) => out.push_str("&lt;"),
+            '&' if rest
+                .peek()
+                .is_some_and(|n| *n == '#' || n.is_alphanumeric()) =>
+            {
+                out.push_str("&amp;")
+            }
+            '<' if rest
+                .peek()
+                .is_some_and(|n| "/!?".contains(*n) || n.is_alphabetic()) =>
+            {
+                out.push_str("&lt;")
+            }
             '\\' | '`' | '*' | '~' => {
                 out.push('\\');
                 out.push(c);
             }
             // An underscore inside a word is a name; at its edge it is emphasis.
-            '_' if !(before.is_alphanumeric() && rest.peek().is_some_and(|n| n.is_alphanumeric())) => out.push_str("\\_"),
+            '_' if !(before.is_alphanumeric()
+                && rest.peek().is_some_and(|n| n.is_alphanumeric())) =>
+            {
+                out.push_str("\\_")
+            }
             // A link needs `](`, an image `![`.
             ']' if rest.peek() == Some(&'(') => out.push_str("\\]"),
             '!' if rest.peek() == Some(&'[') => out.push_str("\\!"),
@@ -209,7 +279,9 @@ fn opening(text: &str) -> String {
     let digits = text.chars().take_while(char::is_ascii_digit).count();
     match text.chars().next() {
         Some('#' | '>' | '-' | '+' | '=' | '|' | ':' | '[') => format!("\\{text}"),
-        Some('0'..='9') if text[digits..].starts_with(['.', ')']) => format!("{}\\{}", &text[..digits], &text[digits..]),
+        Some('0'..='9') if text[digits..].starts_with(['.', ')']) => {
+            format!("{}\\{}", &text[..digits], &text[digits..])
+        }
         _ => text,
     }
 }
@@ -221,9 +293,18 @@ mod tests {
 
     #[test]
     fn prose_cannot_become_markup() {
-        assert_eq!(prose("<b> &amp; *x* `y`"), "&lt;b> &amp;amp; \\*x\\* \\`y\\`");
-        assert_eq!(prose("<script></script><!-- a & b <= 0.5"), "&lt;script>&lt;/script>&lt;!-- a & b <= 0.5");
-        assert_eq!(prose("[a](http://x) ![b](y)"), "[a\\](http://x) \\![b\\](y)");
+        assert_eq!(
+            prose("<b> &amp; *x* `y`"),
+            "&lt;b> &amp;amp; \\*x\\* \\`y\\`"
+        );
+        assert_eq!(
+            prose("<script></script><!-- a & b <= 0.5"),
+            "&lt;script>&lt;/script>&lt;!-- a & b <= 0.5"
+        );
+        assert_eq!(
+            prose("[a](http://x) ![b](y)"),
+            "[a\\](http://x) \\![b\\](y)"
+        );
         assert_eq!(prose("decode_tok_s _x_"), "decode_tok_s \\_x\\_");
         assert_eq!(opening("# no heading"), "\\# no heading");
         assert_eq!(opening("1. no list"), "1\\. no list");

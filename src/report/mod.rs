@@ -21,6 +21,7 @@ mod limit_line;
 pub mod markdown;
 pub mod number;
 pub mod outline;
+pub mod paper;
 pub mod phrases;
 pub mod plain_text;
 mod proof_table;
@@ -28,6 +29,8 @@ mod reason_list;
 mod recipe;
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
+mod sample_findings;
 mod seat_facts;
 pub mod strip_plot;
 pub mod terminal;
@@ -47,8 +50,13 @@ pub trait Printer: std::fmt::Debug + Sync {
 }
 
 /// Every printer.
-pub static PRINTERS: &[&dyn Printer] =
-    &[&json::Json, &markdown::Markdown, &html::Html, &junit::Junit, &terminal::Terminal];
+pub static PRINTERS: &[&dyn Printer] = &[
+    &json::Json,
+    &markdown::Markdown,
+    &html::Html,
+    &junit::Junit,
+    &terminal::Terminal,
+];
 
 #[cfg(test)]
 mod tests;

@@ -75,7 +75,11 @@ pub fn fixed(value: f64, decimals: usize) -> String {
 
 /// A number without an interval: four significant digits, whole numbers whole.
 pub fn plain(value: f64) -> String {
-    if value.is_finite() { fixed(value, decimals(value, None)) } else { ABSENT.into() }
+    if value.is_finite() {
+        fixed(value, decimals(value, None))
+    } else {
+        ABSENT.into()
+    }
 }
 
 /// A count.
@@ -95,34 +99,62 @@ pub fn value(value: f64, interval: Option<[f64; 2]>, unit: &str) -> String {
 }
 
 /// A value with half its range beside it, as people write it (`108.6 (±0.9) tok/s`).
-pub fn value_and_range(value: f64, interval: Option<[f64; 2]>, half_range: Option<f64>, unit: &str) -> String {
+pub fn value_and_range(
+    value: f64,
+    interval: Option<[f64; 2]>,
+    half_range: Option<f64>,
+    unit: &str,
+) -> String {
     let places = decimals(value, interval);
     match half_range.filter(|h| h.is_finite()) {
-        Some(half) => with_unit(format!("{} (±{})", fixed(value, places), fixed(half, places)), unit),
+        Some(half) => with_unit(
+            format!("{} (±{})", fixed(value, places), fixed(half, places)),
+            unit,
+        ),
         None => with_unit(fixed(value, places), unit),
     }
 }
 
 /// Observations (`108.1, 109.2`), all with the digits that their common interval allows.
 pub fn series(values: &[f64], interval: Option<[f64; 2]>) -> String {
-    let places = values.iter().map(|v| decimals(*v, interval)).max().unwrap_or(0);
-    values.iter().map(|v| fixed(*v, places)).collect::<Vec<_>>().join(", ")
+    let places = values
+        .iter()
+        .map(|v| decimals(*v, interval))
+        .max()
+        .unwrap_or(0);
+    values
+        .iter()
+        .map(|v| fixed(*v, places))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// An interval (`[107.9, 109.4]`) with the digits of its estimate.
 pub fn interval(value: f64, bounds: [f64; 2]) -> String {
     let places = decimals(value, Some(bounds));
-    format!("[{}, {}]", fixed(bounds[0], places), fixed(bounds[1], places))
+    format!(
+        "[{}, {}]",
+        fixed(bounds[0], places),
+        fixed(bounds[1], places)
+    )
 }
 
 /// A ratio (`1.261×`).
 pub fn ratio(value: f64) -> String {
-    if value.is_finite() { format!("{}×", fixed(value, RATIO_PLACES)) } else { ABSENT.into() }
+    if value.is_finite() {
+        format!("{}×", fixed(value, RATIO_PLACES))
+    } else {
+        ABSENT.into()
+    }
 }
 
 /// The interval of a ratio (`[1.248, 1.274]`).
 pub fn ratio_interval(bounds: [f64; 2]) -> String {
-    format!("[{}, {}]", fixed(bounds[0], RATIO_PLACES), fixed(bounds[1], RATIO_PLACES))
+    format!(
+        "[{}, {}]",
+        fixed(bounds[0], RATIO_PLACES),
+        fixed(bounds[1], RATIO_PLACES)
+    )
 }
 
 /// A margin with its unit and sign (`+0.198×`, `−4.2 tok/s`): read for its size, so two digits say enough.
@@ -131,7 +163,10 @@ pub fn margin(value: f64, unit: &str) -> String {
         return ABSENT.into();
     }
     let digits = usize::try_from(by_digits(value, 2).clamp(0, MOST_DECIMALS)).unwrap_or(0);
-    with_unit(signed(value, if unit == "×" { RATIO_PLACES } else { digits }), unit)
+    with_unit(
+        signed(value, if unit == "×" { RATIO_PLACES } else { digits }),
+        unit,
+    )
 }
 
 /// A difference with its sign (`+0.0017`), with the digits that its interval allows.
@@ -142,19 +177,31 @@ pub fn difference(value: f64, interval: Option<[f64; 2]>, unit: &str) -> String 
 /// The interval of a difference (`[−0.0009, +0.0043]`).
 pub fn difference_interval(value: f64, bounds: [f64; 2]) -> String {
     let places = difference_decimals(value, Some(bounds));
-    format!("[{}, {}]", signed(bounds[0], places), signed(bounds[1], places))
+    format!(
+        "[{}, {}]",
+        signed(bounds[0], places),
+        signed(bounds[1], places)
+    )
 }
 
 /// Unlike a level, a difference may be small beside its interval and then deserves no digits of its own.
 fn difference_decimals(value: f64, interval: Option<[f64; 2]>) -> usize {
     let half = interval.map_or(0.0, |[low, high]| (high - low).abs() / 2.0);
-    let places = if half.is_finite() && half > 0.0 { by_half_width(half) } else { by_digits(value, LEAST_DIGITS) };
+    let places = if half.is_finite() && half > 0.0 {
+        by_half_width(half)
+    } else {
+        by_digits(value, LEAST_DIGITS)
+    };
     usize::try_from(places.clamp(0, MOST_DECIMALS)).unwrap_or(0)
 }
 
 fn signed(value: f64, places: usize) -> String {
     let text = fixed(value, places);
-    if value > 0.0 && value.is_finite() { format!("+{text}") } else { text }
+    if value > 0.0 && value.is_finite() {
+        format!("+{text}")
+    } else {
+        text
+    }
 }
 
 fn with_unit(number: String, unit: &str) -> String {
@@ -198,11 +245,17 @@ pub fn ranks(ranks: &[u32]) -> String {
     }
     let text: Vec<String> = runs
         .iter()
-        .map(|[first, last]| if first == last { first.to_string() } else { format!("{first}–{last}") })
+        .map(|[first, last]| {
+            if first == last {
+                first.to_string()
+            } else {
+                format!("{first}–{last}")
+            }
+        })
         .collect();
     match sorted.len() {
         0 => ABSENT.into(),
-        n => format!("{} ({n})", text.join(", ")),
+        n => format!("{}\u{a0}({n})", text.join(", ")),
     }
 }
 
@@ -212,24 +265,36 @@ mod tests {
 
     #[test]
     fn the_interval_decides_the_digits() {
-        assert_eq!(value(108.62, Some([107.87, 109.41]), "tok/s"), "108.6 tok/s");
+        assert_eq!(
+            value(108.62, Some([107.87, 109.41]), "tok/s"),
+            "108.6 tok/s"
+        );
         assert_eq!(interval(108.62, [107.87, 109.41]), "[107.9, 109.4]");
         assert_eq!(value(193.83, Some([190.1, 197.5]), ""), "193.8");
         assert_eq!(value(4.764_71, Some([4.7601, 4.7693]), ""), "4.765");
         assert_eq!(value(78.62, Some([73.6, 83.6]), ""), "78.6");
-        assert_eq!(value_and_range(108.6, Some([107.9, 109.4]), Some(0.9), "tok/s"), "108.6 (±0.9) tok/s");
+        assert_eq!(
+            value_and_range(108.6, Some([107.9, 109.4]), Some(0.9), "tok/s"),
+            "108.6 (±0.9) tok/s"
+        );
     }
 
     #[test]
     fn observations_share_their_digits() {
-        assert_eq!(series(&[108.0, 109.23, 108.4], Some([107.9, 109.3])), "108.0, 109.2, 108.4");
+        assert_eq!(
+            series(&[108.0, 109.23, 108.4], Some([107.9, 109.3])),
+            "108.0, 109.2, 108.4"
+        );
         assert_eq!(series(&[3.0, 4.0], None), "3, 4");
     }
 
     #[test]
     fn whole_numbers_stay_whole_and_are_grouped() {
         assert_eq!(value(396_656.0, None, "tokens"), "396,656 tokens");
-        assert_eq!(value(395_069.0, Some([395_069.0, 395_069.0]), ""), "395,069");
+        assert_eq!(
+            value(395_069.0, Some([395_069.0, 395_069.0]), ""),
+            "395,069"
+        );
         assert_eq!(count(1_000), "1,000");
         assert_eq!(count(999), "999");
     }
@@ -257,7 +322,10 @@ mod tests {
     #[test]
     fn differences_carry_their_sign() {
         assert_eq!(difference(0.0017, Some([-0.0009, 0.0043]), ""), "+0.0017");
-        assert_eq!(difference_interval(0.0017, [-0.0009, 0.0043]), "[−0.0009, +0.0043]");
+        assert_eq!(
+            difference_interval(0.0017, [-0.0009, 0.0043]),
+            "[−0.0009, +0.0043]"
+        );
         assert_eq!(margin(-4.21, "tok/s"), "−4.2 tok/s");
         assert_eq!(margin(-0.065, "×"), "−0.065×");
         assert_eq!(margin(0.0, ""), "0");
@@ -275,7 +343,10 @@ mod tests {
 
     #[test]
     fn ranks_are_ranges() {
-        assert_eq!(ranks(&[0, 1, 2, 3, 4, 5, 6, 7]), "0–7 (8)");
-        assert_eq!(ranks(&[5, 0, 1, 3, u32::MAX]), "0–1, 3, 5, 4294967295 (5)");
+        assert_eq!(ranks(&[0, 1, 2, 3, 4, 5, 6, 7]), "0–7\u{a0}(8)");
+        assert_eq!(
+            ranks(&[5, 0, 1, 3, u32::MAX]),
+            "0–1, 3, 5, 4294967295\u{a0}(5)"
+        );
     }
 }

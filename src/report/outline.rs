@@ -4,7 +4,10 @@ use super::document::Report;
 pub use super::phrases::Language;
 use super::phrases::Phrase;
 use super::strip_plot::Plot;
-use super::{figure_table, finite, headline, proof_table, reason_list, recipe, seat_facts, verdict_table, window_table};
+use super::{
+    figure_table, finite, headline, proof_table, reason_list, recipe, seat_facts, verdict_table,
+    window_table,
+};
 use crate::judge::finding::ProofVerdict;
 use crate::judge::verdict::Verdict;
 
@@ -149,12 +152,20 @@ pub struct Fact {
 impl Fact {
     /// A fact in prose.
     pub fn prose(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { name: name.into(), value: value.into(), tone: Tone::Normal }
+        Self {
+            name: name.into(),
+            value: value.into(),
+            tone: Tone::Normal,
+        }
     }
 
     /// A fact whose value is a literal (a URL, a hash, an option).
     pub fn literal(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { name: name.into(), value: value.into(), tone: Tone::Literal }
+        Self {
+            name: name.into(),
+            value: value.into(),
+            tone: Tone::Literal,
+        }
     }
 }
 
@@ -206,7 +217,10 @@ pub struct Table {
 impl Table {
     /// A table of these columns without rows.
     pub fn of(columns: Vec<Column>) -> Self {
-        Self { columns, ..Self::default() }
+        Self {
+            columns,
+            ..Self::default()
+        }
     }
 }
 
@@ -222,12 +236,18 @@ pub struct Column {
 impl Column {
     /// A column of words.
     pub fn words(title: Phrase, language: Language) -> Self {
-        Self { title: title.text(language).into(), align: Align::Left }
+        Self {
+            title: title.text(language).into(),
+            align: Align::Left,
+        }
     }
 
     /// A column of numbers.
     pub fn numbers(title: Phrase, language: Language) -> Self {
-        Self { title: title.text(language).into(), align: Align::Right }
+        Self {
+            title: title.text(language).into(),
+            align: Align::Right,
+        }
     }
 }
 
@@ -256,7 +276,10 @@ pub struct Cell {
 impl Cell {
     /// A cell of one line.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
     }
 
     /// An empty cell: it repeats the one above.
@@ -311,11 +334,11 @@ impl Outline {
             language,
             headline: headline::of(report, language),
             sections: vec![
+                seat_facts::section(report, language),
                 verdict_table::section(report, language),
                 reason_list::section(report, language),
                 reason_list::not_run(report, language),
                 proof_table::section(report, language),
-                seat_facts::section(report, language),
                 figure_table::section(report, language),
                 window_table::section(report, language),
                 recipe::differences(report, language),

@@ -221,15 +221,15 @@ pub fn tier(tier: Tier, language: Language) -> &'static str {
     }
 }
 
-/// Whether a piece of evidence holds.
+/// Whether a piece of evidence holds; its blanks do not break, so that the mark stays with its word.
 pub fn holds(ok: Option<bool>, language: Language) -> &'static str {
     match (ok, language) {
-        (Some(true), Language::En) => "✓ holds",
-        (Some(true), Language::Ja) => "✓ 成立",
-        (Some(false), Language::En) => "✗ refutes",
-        (Some(false), Language::Ja) => "✗ 否定",
-        (None, Language::En) => "– no evidence",
-        (None, Language::Ja) => "– 証拠なし",
+        (Some(true), Language::En) => "✓\u{a0}holds",
+        (Some(true), Language::Ja) => "✓\u{a0}成立",
+        (Some(false), Language::En) => "✗\u{a0}refutes",
+        (Some(false), Language::Ja) => "✗\u{a0}否定",
+        (None, Language::En) => "–\u{a0}no\u{a0}evidence",
+        (None, Language::Ja) => "–\u{a0}証拠なし",
     }
 }
 
@@ -271,7 +271,10 @@ mod tests {
 
     #[test]
     fn filling_puts_values_in_order() {
-        assert_eq!(fill("boot {}: {}", &["b1", "candidate"]), "boot b1: candidate");
+        assert_eq!(
+            fill("boot {}: {}", &["b1", "candidate"]),
+            "boot b1: candidate"
+        );
         assert_eq!(fill("{} of {}", &["1"]), "1 of ");
     }
 }

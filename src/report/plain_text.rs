@@ -86,7 +86,10 @@ fn skip_escape(rest: &mut Rest<'_>) {
 
 /// Skips parameters and the final character of a control sequence.
 fn skip_control_sequence(rest: &mut Rest<'_>) {
-    while rest.next_if(|c| ('\u{20}'..='\u{3f}').contains(c)).is_some() {}
+    while rest
+        .next_if(|c| ('\u{20}'..='\u{3f}').contains(c))
+        .is_some()
+    {}
     rest.next_if(|c| ('\u{40}'..='\u{7e}').contains(c));
 }
 
@@ -94,7 +97,11 @@ fn skip_control_sequence(rest: &mut Rest<'_>) {
 pub fn spans(text: &str) -> Vec<Span<'_>> {
     let parts: Vec<&str> = text.split('`').collect();
     let paired = parts.len() % 2 == 1;
-    let literals_are_full = parts.iter().skip(1).step_by(2).all(|p| !p.trim().is_empty());
+    let literals_are_full = parts
+        .iter()
+        .skip(1)
+        .step_by(2)
+        .all(|p| !p.trim().is_empty());
     if !paired || !literals_are_full {
         return vec![Span::Prose(text)];
     }
@@ -102,13 +109,23 @@ pub fn spans(text: &str) -> Vec<Span<'_>> {
         .iter()
         .enumerate()
         .filter(|(_, part)| !part.is_empty())
-        .map(|(index, part)| if index % 2 == 0 { Span::Prose(part) } else { Span::Literal(part) })
+        .map(|(index, part)| {
+            if index % 2 == 0 {
+                Span::Prose(part)
+            } else {
+                Span::Literal(part)
+            }
+        })
         .collect()
 }
 
 /// A command as a shell would read it back.
 pub fn shell(words: &[String]) -> String {
-    words.iter().map(|w| shell_word(w)).collect::<Vec<_>>().join(" ")
+    words
+        .iter()
+        .map(|w| shell_word(w))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// One word as a shell would read it back.
@@ -130,7 +147,10 @@ mod tests {
     fn escape_sequences_leave_no_trace() {
         assert_eq!(clean("\u{1b}[31mred\u{1b}[0m"), "red");
         assert_eq!(clean("\u{1b}]0;title\u{7}after"), "after");
-        assert_eq!(clean("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\"), "link");
+        assert_eq!(
+            clean("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\"),
+            "link"
+        );
         assert_eq!(clean("\u{1b}(Bplain \u{9b}1mx"), "plain x");
         assert_eq!(clean("a\u{1b}"), "a");
         assert_eq!(clean("a\u{1b}]never ended\nb"), "ab");
@@ -161,7 +181,10 @@ mod tests {
 
     #[test]
     fn backticks_that_do_not_pair_are_prose() {
-        assert_eq!(spans("a `b` c"), vec![Span::Prose("a "), Span::Literal("b"), Span::Prose(" c")]);
+        assert_eq!(
+            spans("a `b` c"),
+            vec![Span::Prose("a "), Span::Literal("b"), Span::Prose(" c")]
+        );
         assert_eq!(spans("a `b"), vec![Span::Prose("a `b")]);
         assert_eq!(spans("a `` b"), vec![Span::Prose("a `` b")]);
     }

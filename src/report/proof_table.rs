@@ -33,7 +33,10 @@ struct Row<'a> {
 pub(super) fn section(report: &Report, language: Language) -> Section {
     let mut blocks = Vec::new();
     for path in gather(report) {
-        let title = fill(Phrase::PathOn.text(language), &[&format!("`{}`", clean(path.name)), &clean(path.build)]);
+        let title = fill(
+            Phrase::PathOn.text(language),
+            &[&format!("`{}`", clean(path.name)), &clean(path.build)],
+        );
         let badge = Some(Badge::of(path.verdict, language));
         blocks.push(Block::Subheading(Subheading { title, badge }));
         blocks.push(Block::Table(table(&path, language)));
@@ -41,14 +44,21 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
     if blocks.is_empty() {
         blocks.push(Block::Paragraph(Phrase::NoProof.text(language).into()));
     }
-    Section { heading: Heading::of(Phrase::Proofs, language), rank: Rank::Essential, blocks }
+    Section {
+        heading: Heading::of(Phrase::Proofs, language),
+        rank: Rank::Essential,
+        blocks,
+    }
 }
 
 fn gather(report: &Report) -> Vec<Path<'_>> {
     let mut paths: Vec<Path<'_>> = Vec::new();
     for finding in &report.checks {
         let own = finding.proof.iter().map(|p| (p, finding.build.as_str()));
-        let theirs = finding.references.iter().filter_map(|r| Some((r.proof.as_ref()?, r.build.as_str())));
+        let theirs = finding
+            .references
+            .iter()
+            .filter_map(|r| Some((r.proof.as_ref()?, r.build.as_str())));
         for (proof, build) in own.chain(theirs) {
             add(&mut paths, proof, build, &finding.id);
         }
@@ -69,11 +79,20 @@ fn order(ok: Option<bool>) -> u8 {
 }
 
 fn add<'a>(paths: &mut Vec<Path<'a>>, proof: &'a Proof, build: &'a str, case: &'a str) {
-    let index = paths.iter().position(|p| p.name == proof.path && p.build == build).unwrap_or_else(|| {
-        let (name, verdict) = (proof.path.as_str(), proof.verdict);
-        paths.push(Path { name, build, verdict, cases: Vec::new(), rows: Vec::new() });
-        paths.len() - 1
-    });
+    let index = paths
+        .iter()
+        .position(|p| p.name == proof.path && p.build == build)
+        .unwrap_or_else(|| {
+            let (name, verdict) = (proof.path.as_str(), proof.verdict);
+            paths.push(Path {
+                name,
+                build,
+                verdict,
+                cases: Vec::new(),
+                rows: Vec::new(),
+            });
+            paths.len() - 1
+        });
     let path = &mut paths[index];
     if phrases::standing(proof.verdict) > phrases::standing(path.verdict) {
         path.verdict = proof.verdict;
@@ -84,7 +103,14 @@ fn add<'a>(paths: &mut Vec<Path<'a>>, proof: &'a Proof, build: &'a str, case: &'
     for item in &proof.items {
         let same = |r: &&mut Row<'_>| {
             let it = r.item;
-            (it.tier, &it.source, &it.expected, it.ok, &it.ranks) == (item.tier, &item.source, &item.expected, item.ok, &item.ranks)
+            (it.tier, &it.source, &it.expected, it.ok, &it.ranks)
+                == (
+                    item.tier,
+                    &item.source,
+                    &item.expected,
+                    item.ok,
+                    &item.ranks,
+                )
         };
         match path.rows.iter_mut().find(same) {
             Some(row) => {
@@ -95,7 +121,11 @@ fn add<'a>(paths: &mut Vec<Path<'a>>, proof: &'a Proof, build: &'a str, case: &'
                     row.cases.push(case);
                 }
             }
-            None => path.rows.push(Row { item, seen: vec![&item.seen], cases: vec![case] }),
+            None => path.rows.push(Row {
+                item,
+                seen: vec![&item.seen],
+                cases: vec![case],
+            }),
         }
     }
 }
@@ -112,7 +142,11 @@ fn table(path: &Path<'_>, language: Language) -> Table {
         words(Phrase::Cases),
     ]);
     table.rows = path.rows.iter().map(|r| row(path, r, language)).collect();
-    let mut narrow = Table::of(vec![words(Phrase::Holds), words(Phrase::Source), words(Phrase::Seen)]);
+    let mut narrow = Table::of(vec![
+        words(Phrase::Holds),
+        words(Phrase::Source),
+        words(Phrase::Seen),
+    ]);
     narrow.rows = path
         .rows
         .iter()
@@ -122,7 +156,11 @@ fn table(path: &Path<'_>, language: Language) -> Table {
                 Phrase::Expected.text(language),
                 clean(&r.item.expected)
             ));
-            vec![holds(r.item, language).over(phrases::tier(r.item.tier, language)), Cell::new(clean(&r.item.source)), seen]
+            vec![
+                holds(r.item, language).over(phrases::tier(r.item.tier, language)),
+                Cell::new(clean(&r.item.source)),
+                seen,
+            ]
         })
         .collect();
     table.narrow = Some(Box::new(narrow));
@@ -153,7 +191,13 @@ fn holds(item: &ProofItem, language: Language) -> Cell {
 }
 
 fn seen(row: &Row<'_>) -> String {
-    let mut text = row.seen.iter().take(SIGHTINGS).map(|s| clean(s)).collect::<Vec<_>>().join("; ");
+    let mut text = row
+        .seen
+        .iter()
+        .take(SIGHTINGS)
+        .map(|s| clean(s))
+        .collect::<Vec<_>>()
+        .join("; ");
     if row.seen.len() > SIGHTINGS {
         text.push_str(&format!("; … (+{})", row.seen.len() - SIGHTINGS));
     }
@@ -172,7 +216,13 @@ fn cases(path: &Path<'_>, row: &Row<'_>) -> Cell {
     if row.cases.len() == path.cases.len() && row.cases.len() > 1 {
         return Cell::new(format!("{0}/{0}", path.cases.len()));
     }
-    let mut text = row.cases.iter().take(NAMED_CASES).map(|c| clean(c)).collect::<Vec<_>>().join(", ");
+    let mut text = row
+        .cases
+        .iter()
+        .take(NAMED_CASES)
+        .map(|c| clean(c))
+        .collect::<Vec<_>>()
+        .join(", ");
     if row.cases.len() > NAMED_CASES {
         text.push_str(&format!(" +{}", row.cases.len() - NAMED_CASES));
     }

@@ -12,8 +12,12 @@ use super::plain_text::{clean, shell, shell_word};
 pub(super) fn differences(report: &Report, language: Language) -> Section {
     let boots = first_boots(report);
     let mut table = Table::of(vec![Column::words(Phrase::Name, language)]);
-    table.columns.extend(boots.iter().map(|b| Column { title: clean(&b.build), align: super::outline::Align::Left }));
-    let recipes: Vec<BTreeMap<String, String>> = boots.iter().map(|b| recipe(b, language)).collect();
+    table.columns.extend(boots.iter().map(|b| Column {
+        title: clean(&b.build),
+        align: super::outline::Align::Left,
+    }));
+    let recipes: Vec<BTreeMap<String, String>> =
+        boots.iter().map(|b| recipe(b, language)).collect();
     let mut names: Vec<&String> = recipes.iter().flat_map(BTreeMap::keys).collect();
     names.sort();
     names.dedup();
@@ -33,11 +37,19 @@ pub(super) fn differences(report: &Report, language: Language) -> Section {
         (0 | 1, _) | (_, true) => Block::Paragraph(nothing(boots.len(), language)),
         _ => Block::Table(table),
     };
-    Section { heading: Heading::of(Phrase::Differences, language), rank: Rank::Detail, blocks: vec![block] }
+    Section {
+        heading: Heading::of(Phrase::Differences, language),
+        rank: Rank::Detail,
+        blocks: vec![block],
+    }
 }
 
 fn nothing(builds: usize, language: Language) -> String {
-    let phrase = if builds < 2 { Phrase::None } else { Phrase::NoDifference };
+    let phrase = if builds < 2 {
+        Phrase::None
+    } else {
+        Phrase::NoDifference
+    };
     phrase.text(language).into()
 }
 
@@ -53,9 +65,16 @@ fn first_boots(report: &Report) -> Vec<&BootRecipe> {
 }
 
 fn recipe(boot: &BootRecipe, language: Language) -> BTreeMap<String, String> {
-    let mut recipe: BTreeMap<String, String> =
-        boot.env.iter().map(|(name, value)| (clean(name), clean(value))).collect();
-    let command = if boot.command.is_empty() { Phrase::Attached.text(language).into() } else { shell(&boot.command) };
+    let mut recipe: BTreeMap<String, String> = boot
+        .env
+        .iter()
+        .map(|(name, value)| (clean(name), clean(value)))
+        .collect();
+    let command = if boot.command.is_empty() {
+        Phrase::Attached.text(language).into()
+    } else {
+        shell(&boot.command)
+    };
     // A blank keeps the command before every variable: no variable has one in its name.
     recipe.insert(" command".into(), command);
     recipe
@@ -65,7 +84,10 @@ fn recipe(boot: &BootRecipe, language: Language) -> BTreeMap<String, String> {
 pub(super) fn conditions(report: &Report, language: Language) -> Section {
     let mut blocks: Vec<Block> = Vec::new();
     for boot in &report.conditions.boots {
-        let title = fill(Phrase::Boot.text(language), &[&clean(&boot.id), &clean(&boot.build)]);
+        let title = fill(
+            Phrase::Boot.text(language),
+            &[&clean(&boot.id), &clean(&boot.build)],
+        );
         blocks.push(Block::Subheading(Subheading { title, badge: None }));
         match boot.command.is_empty() {
             true => blocks.push(Block::Paragraph(Phrase::Attached.text(language).into())),
@@ -73,22 +95,40 @@ pub(super) fn conditions(report: &Report, language: Language) -> Section {
         }
         blocks.push(Block::Facts(boot_facts(boot, language)));
     }
-    for (phrase, facts) in [(Phrase::Host, &report.conditions.host), (Phrase::Gpu, &report.conditions.gpu)] {
+    for (phrase, facts) in [
+        (Phrase::Host, &report.conditions.host),
+        (Phrase::Gpu, &report.conditions.gpu),
+    ] {
         if !facts.is_empty() {
-            blocks.push(Block::Subheading(Subheading { title: phrase.text(language).into(), badge: None }));
-            blocks.push(Block::Facts(facts.iter().map(|(n, v)| Fact::prose(clean(n), clean(v))).collect()));
+            blocks.push(Block::Subheading(Subheading {
+                title: phrase.text(language).into(),
+                badge: None,
+            }));
+            blocks.push(Block::Facts(
+                facts
+                    .iter()
+                    .map(|(n, v)| Fact::prose(clean(n), clean(v)))
+                    .collect(),
+            ));
         }
     }
     if blocks.is_empty() {
         blocks.push(Block::Paragraph(Phrase::None.text(language).into()));
     }
-    Section { heading: Heading::of(Phrase::Conditions, language), rank: Rank::Detail, blocks }
+    Section {
+        heading: Heading::of(Phrase::Conditions, language),
+        rank: Rank::Detail,
+        blocks,
+    }
 }
 
 /// Environment and command as one line that a shell would take.
 fn command_line(boot: &BootRecipe) -> String {
-    let mut words: Vec<String> =
-        boot.env.iter().map(|(name, value)| format!("{}={}", clean(name), shell_word(value))).collect();
+    let mut words: Vec<String> = boot
+        .env
+        .iter()
+        .map(|(name, value)| format!("{}={}", clean(name), shell_word(value)))
+        .collect();
     words.push(shell(&boot.command));
     words.join(" ")
 }
@@ -96,43 +136,79 @@ fn command_line(boot: &BootRecipe) -> String {
 fn boot_facts(boot: &BootRecipe, language: Language) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(seconds) = boot.ready_s {
-        facts.push(Fact::prose(Phrase::Ready.text(language), number::duration(seconds)));
+        facts.push(Fact::prose(
+            Phrase::Ready.text(language),
+            number::duration(seconds),
+        ));
     }
     facts.push(Fact::prose(Phrase::Log.text(language), clean(&boot.log)));
-    let told: Vec<String> = boot.identity.iter().map(|(n, v)| format!("{}={}", clean(n), shell_word(v))).collect();
+    let told: Vec<String> = boot
+        .identity
+        .iter()
+        .map(|(n, v)| format!("{}={}", clean(n), shell_word(v)))
+        .collect();
     if !told.is_empty() {
         facts.push(Fact::prose(Phrase::Told.text(language), told.join("  ")));
     }
     // A started build shows its variables in the command line above.
     if boot.command.is_empty() && !boot.env.is_empty() {
-        let env: Vec<String> = boot.env.iter().map(|(n, v)| format!("{}={}", clean(n), shell_word(v))).collect();
-        facts.push(Fact::prose(Phrase::Environment.text(language), env.join("  ")));
+        let env: Vec<String> = boot
+            .env
+            .iter()
+            .map(|(n, v)| format!("{}={}", clean(n), shell_word(v)))
+            .collect();
+        facts.push(Fact::prose(
+            Phrase::Environment.text(language),
+            env.join("  "),
+        ));
     }
     facts
 }
 
+/// Cases that were asked in the same way.
+struct Alike<'a> {
+    cases: Vec<String>,
+    values: &'a [(String, String)],
+}
+
 /// Conditions of the requests, cases with the same ones on one row.
 pub(super) fn requests(report: &Report, language: Language) -> Section {
-    let mut groups: Vec<(Vec<String>, &Vec<(String, String)>)> = Vec::new();
+    let mut groups: Vec<Alike<'_>> = Vec::new();
     for case in &report.conditions.requests {
-        match groups.iter_mut().find(|(_, values)| **values == case.values) {
-            Some((cases, _)) => cases.push(clean(&case.case)),
-            None => groups.push((vec![clean(&case.case)], &case.values)),
+        match groups.iter_mut().find(|g| g.values == case.values) {
+            Some(group) => group.cases.push(clean(&case.case)),
+            None => groups.push(Alike {
+                cases: vec![clean(&case.case)],
+                values: &case.values,
+            }),
         }
     }
     let block = if groups.is_empty() {
         Block::Paragraph(Phrase::None.text(language).into())
     } else {
-        let mut table =
-            Table::of(vec![Column::words(Phrase::Cases, language), Column::words(Phrase::AskedWith, language)]);
+        let mut table = Table::of(vec![
+            Column::words(Phrase::Cases, language),
+            Column::words(Phrase::AskedWith, language),
+        ]);
         table.rows = groups
             .into_iter()
-            .map(|(cases, values)| {
-                let values: Vec<String> = values.iter().map(|(n, v)| format!("{}={}", clean(n), clean(v))).collect();
-                vec![Cell::new(cases.join(", ")), Cell::new(values.join(", "))]
+            .map(|group| {
+                let values: Vec<String> = group
+                    .values
+                    .iter()
+                    .map(|(n, v)| format!("{}={}", clean(n), clean(v)))
+                    .collect();
+                vec![
+                    Cell::new(group.cases.join(", ")),
+                    Cell::new(values.join(", ")),
+                ]
             })
             .collect();
         Block::Table(table)
     };
-    Section { heading: Heading::of(Phrase::Requests, language), rank: Rank::Detail, blocks: vec![block] }
+    Section {
+        heading: Heading::of(Phrase::Requests, language),
+        rank: Rank::Detail,
+        blocks: vec![block],
+    }
 }

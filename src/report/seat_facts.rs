@@ -12,26 +12,61 @@ use crate::archive::rundir::sha256_hex;
 pub(super) fn section(report: &Report, language: Language) -> Section {
     let word = |p: Phrase| p.text(language);
     let seat = &report.seat;
-    let version = seat.version.as_deref().map_or_else(|| word(Phrase::NotTold).to_owned(), clean);
-    let or_unknown = |text: &str| if text.is_empty() { word(Phrase::NotTold).to_owned() } else { clean(text) };
+    let version = seat
+        .version
+        .as_deref()
+        .map_or_else(|| word(Phrase::NotTold).to_owned(), clean);
+    let or_unknown = |text: &str| {
+        if text.is_empty() {
+            word(Phrase::NotTold).to_owned()
+        } else {
+            clean(text)
+        }
+    };
     let run = &report.conditions;
     let facts = vec![
-        Fact::prose(word(Phrase::Gate), format!("`{}` — {}", clean(&report.gate.name), clean(&report.gate.title))),
+        Fact::prose(
+            word(Phrase::Gate),
+            format!(
+                "`{}` — {}",
+                clean(&report.gate.name),
+                clean(&report.gate.title)
+            ),
+        ),
         Fact::literal(word(Phrase::Seat), or_unknown(&seat.url)),
-        Fact::prose(word(Phrase::Server), format!("{} {version}", or_unknown(&seat.dialect))),
+        Fact::prose(
+            word(Phrase::Server),
+            format!("{} {version}", or_unknown(&seat.dialect)),
+        ),
         Fact::literal(word(Phrase::Model), or_unknown(&seat.model)),
         Fact::prose(word(Phrase::Builds), builds(report, language)),
         Fact::literal(word(Phrase::RunId), clean(&report.id)),
-        Fact::prose(word(Phrase::RunStarted), format!("{} · {}", clean(&run.started), number::duration(run.seconds))),
+        Fact::prose(
+            word(Phrase::RunStarted),
+            format!(
+                "{} · {}",
+                clean(&run.started),
+                number::duration(run.seconds)
+            ),
+        ),
         Fact::prose(word(Phrase::RunEnded), clean(&run.ended)),
     ];
-    Section { heading: Heading::of(Phrase::Identity, language), rank: Rank::Essential, blocks: vec![Block::Facts(facts)] }
+    Section {
+        heading: Heading::of(Phrase::Identity, language),
+        rank: Rank::Essential,
+        blocks: vec![Block::Facts(facts)],
+    }
 }
 
 /// Every build of the run with its boots, the judged ones named as such.
 fn builds(report: &Report, language: Language) -> String {
     let judged = judged_builds(report);
-    let mut all: Vec<String> = report.conditions.boots.iter().map(|b| clean(&b.build)).collect();
+    let mut all: Vec<String> = report
+        .conditions
+        .boots
+        .iter()
+        .map(|b| clean(&b.build))
+        .collect();
     all.extend(judged.iter().cloned());
     let mut seen: Vec<String> = Vec::new();
     for build in all {
@@ -40,7 +75,13 @@ fn builds(report: &Report, language: Language) -> String {
         }
     }
     seen.iter()
-        .map(|b| if judged.contains(b) { format!("{b} ({})", Phrase::Judged.text(language)) } else { b.clone() })
+        .map(|b| {
+            if judged.contains(b) {
+                format!("{b} ({})", Phrase::Judged.text(language))
+            } else {
+                b.clone()
+            }
+        })
         .collect::<Vec<_>>()
         .join(", ")
 }
@@ -54,7 +95,10 @@ pub(super) fn reproduce(report: &Report, language: Language) -> Section {
     };
     let commands = vec![
         format!("sekimon judge {}", shell_word(&dir)),
-        format!("sekimon run {}{seat}", shell_word(&format!("{dir}/gate.toml"))),
+        format!(
+            "sekimon run {}{seat}",
+            shell_word(&format!("{dir}/gate.toml"))
+        ),
     ];
     Section {
         heading: Heading::of(Phrase::Reproduce, language),
@@ -69,22 +113,47 @@ pub(super) fn reproduce(report: &Report, language: Language) -> Section {
 pub(super) fn hashes(report: &Report, language: Language) -> Section {
     let word = |p: Phrase| p.text(language);
     let facts = vec![
-        Fact::literal(word(Phrase::ReportHash), sha256_hex(json::bytes(report).as_bytes())),
+        Fact::literal(
+            word(Phrase::ReportHash),
+            sha256_hex(json::bytes(report).as_bytes()),
+        ),
         Fact::literal(word(Phrase::GateHash), clean(&report.gate.sha256)),
         Fact::literal(word(Phrase::Fingerprint), clean(&report.seat.fingerprint)),
-        Fact::prose(word(Phrase::ToolName), format!("{} {} · {}", clean(&report.tool.name), clean(&report.tool.version), clean(&report.schema))),
+        Fact::prose(
+            word(Phrase::ToolName),
+            format!(
+                "{} {} · {}",
+                clean(&report.tool.name),
+                clean(&report.tool.version),
+                clean(&report.schema)
+            ),
+        ),
     ];
-    Section { heading: Heading::of(Phrase::Hashes, language), rank: Rank::Detail, blocks: vec![Block::Facts(facts)] }
+    Section {
+        heading: Heading::of(Phrase::Hashes, language),
+        rank: Rank::Detail,
+        blocks: vec![Block::Facts(facts)],
+    }
 }
 
 pub(super) fn approval(_report: &Report, language: Language) -> Section {
-    let blanks = [Phrase::ApprovalDecision, Phrase::Approver, Phrase::Date, Phrase::Signature];
+    let blanks = [
+        Phrase::ApprovalDecision,
+        Phrase::Approver,
+        Phrase::Date,
+        Phrase::Signature,
+    ];
     Section {
         heading: Heading::of(Phrase::Approval, language),
         rank: Rank::Detail,
         blocks: vec![
             Block::Paragraph(Phrase::ApprovalText.text(language).into()),
-            Block::Blanks(blanks.into_iter().map(|p| p.text(language).into()).collect()),
+            Block::Blanks(
+                blanks
+                    .into_iter()
+                    .map(|p| p.text(language).into())
+                    .collect(),
+            ),
         ],
     }
 }

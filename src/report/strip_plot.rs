@@ -30,22 +30,48 @@ impl Plot {
     /// The strip of a figure; none for fewer than two observations, which show nothing that the number does not.
     pub(super) fn of(figure: &Figure) -> Option<Self> {
         let finite = |pair: &[f64; 2]| pair.iter().all(|x| x.is_finite());
-        let repeats: Vec<f64> = figure.repeats.iter().copied().filter(|x| x.is_finite()).collect();
+        let repeats: Vec<f64> = figure
+            .repeats
+            .iter()
+            .copied()
+            .filter(|x| x.is_finite())
+            .collect();
         if repeats.len() < 2 {
             return None;
         }
         let value = figure.value.filter(|x| x.is_finite());
         let interval = figure.interval.filter(finite);
-        let limits: Vec<f64> =
-            figure.limits.iter().flat_map(|l| LimitLine::of(&l.text).positions(figure)).collect();
+        let limits: Vec<f64> = figure
+            .limits
+            .iter()
+            .flat_map(|l| LimitLine::of(&l.text).positions(figure))
+            .collect();
         let band = figure.against.first().map(|a| a.band).filter(finite);
-        let all = repeats.iter().chain(&limits).chain(interval.iter().flatten()).chain(band.iter().flatten());
-        let (low, high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(*x), h.max(*x)));
+        let all = repeats
+            .iter()
+            .chain(&limits)
+            .chain(interval.iter().flatten())
+            .chain(band.iter().flatten());
+        let (low, high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| {
+            (l.min(*x), h.max(*x))
+        });
         // Equal observations still want a scale to stand on.
-        let width = if high > low { high - low } else { low.abs().max(1.0) };
+        let width = if high > low {
+            high - low
+        } else {
+            low.abs().max(1.0)
+        };
         let words = number::series(&repeats, interval);
         let scale = [low - width * AIR, high + width * AIR];
-        Some(Self { repeats, value, interval, limits, band, scale, words })
+        Some(Self {
+            repeats,
+            value,
+            interval,
+            limits,
+            band,
+            scale,
+            words,
+        })
     }
 
     /// Place of a number on the scale, 0 to 1.

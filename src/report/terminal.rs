@@ -1,28 +1,20 @@
 //! The report on a terminal: verdict first, and the verdict again at the end, where the eye rests when a run is over.
 
-use comfy_table::{Attribute, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, TableStyle};
+use comfy_table::{
+    Attribute, CellAlignment, Color, ColumnConstraint, ContentArrangement, LineStyle, TableStyle,
+};
 
 use super::Printer;
 use super::ascii::ascii;
 use super::document::Report;
 use super::outline::{
-    Align, Block, CaseReasons, Cell, Fact, Headline, Language, Outline, Rank, Section, Subheading, Table, Tone,
+    Align, Block, CaseReasons, Cell, Fact, Headline, Language, Outline, Rank, Section, Subheading,
+    Table, Tone,
 };
+use super::paper::PIPED;
+pub use super::paper::{Charset, Colour, Depth, Page, Width};
 use super::phrases::Phrase;
 use crate::judge::verdict::Verdict;
-
-/// Columns of the paper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Width(u16);
-
-/// Columns of a report that goes to a file or a pipe.
-const PIPED: u16 = 120;
-
-/// Narrower than this, tables fall apart into letters.
-const LEAST: u16 = 60;
-
-/// Wider than this, the eye loses the row.
-const MOST: u16 = 160;
 
 /// From here on a table has one column for each thing.
 const WIDE: u16 = 118;
@@ -35,67 +27,6 @@ const SHORT: u16 = 20;
 
 /// A column that wraps still takes a word of this width.
 const TIGHT: u16 = 12;
-
-impl Width {
-    /// Of the terminal at standard output, or of a pipe.
-    pub fn of(is_terminal: bool) -> Self {
-        match is_terminal {
-            true => Self::columns(comfy_table::Table::new().width().unwrap_or(PIPED)),
-            false => Self(PIPED),
-        }
-    }
-
-    /// So many columns, within what can be read.
-    pub fn columns(columns: u16) -> Self {
-        Self(columns.clamp(LEAST, MOST))
-    }
-}
-
-/// Whether colours are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colour {
-    /// No escape sequence at all.
-    Off,
-    /// The sixteen colours that a terminal's own theme defines.
-    On,
-}
-
-impl From<bool> for Colour {
-    fn from(on: bool) -> Self {
-        if on { Self::On } else { Self::Off }
-    }
-}
-
-/// Which characters are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Charset {
-    /// All of Unicode.
-    Unicode,
-    /// ASCII only; what has no spelling in it is written `\u{…}`.
-    Ascii,
-}
-
-/// How much is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
-    /// What everybody needs; the rest is in the files.
-    Essential,
-    /// Every section.
-    Full,
-}
-
-/// The paper that a report is written on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Page {
-    /// Columns.
-    pub width: Width,
-    /// Colours.
-    pub colour: Colour,
-    /// Characters.
-    pub charset: Charset,
-    /// Sections.
-    pub depth: Depth,
-}
 
 /// Prints the whole report as plain text; it fills no file.
 #[derive(Debug)]
@@ -111,14 +42,25 @@ impl Printer for Terminal {
     }
 
     fn print(&self, _report: &Report, outline: &Outline) -> String {
-        let page = Page { width: Width(PIPED), colour: Colour::Off, charset: Charset::Unicode, depth: Depth::Full };
+        let page = Page {
+            width: Width(PIPED),
+            colour: Colour::Off,
+            charset: Charset::Unicode,
+            depth: Depth::Full,
+        };
         page.render(outline)
     }
 }
 
 /// The essential sections in Unicode.
 pub fn render(outline: &Outline, width: Width, colour: Colour) -> String {
-    Page { width, colour, charset: Charset::Unicode, depth: Depth::Essential }.render(outline)
+    Page {
+        width,
+        colour,
+        charset: Charset::Unicode,
+        depth: Depth::Essential,
+    }
+    .render(outline)
 }
 
 impl Page {
@@ -126,32 +68,52 @@ impl Page {
     pub fn render(&self, outline: &Outline) -> String {
         let mut out = String::from("\n");
         out.push_str(&self.headline(&outline.headline));
-        for section in outline.sections.iter().filter(|s| self.depth == Depth::Full || s.rank == Rank::Essential) {
+        for section in outline
+            .sections
+            .iter()
+            .filter(|s| self.depth == Depth::Full || s.rank == Rank::Essential)
+        {
             out.push_str(&self.section(section));
         }
         out.push('\n');
         out.push_str(&self.closing(outline));
         // Columns end in blanks that nobody sees and every diff shows.
-        out.lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
+        out.lines()
+            .fold(String::new(), |text, line| text + line.trim_end() + "\n")
     }
 
     fn headline(&self, headline: &Headline) -> String {
-        let tally = headline.tally.iter().map(|t| format!("{} {}", t.count, t.word)).collect::<Vec<_>>().join(" · ");
+        let tally = headline
+            .tally
+            .iter()
+            .map(|t| format!("{} {}", t.count, t.word))
+            .collect::<Vec<_>>()
+            .join(" · ");
         let lines = [
             headline.title.clone(),
             headline.why.clone(),
-            format!("{}: {tally}", headline.checks).trim_end_matches(": ").to_owned(),
+            format!("{}: {tally}", headline.checks)
+                .trim_end_matches(": ")
+                .to_owned(),
             headline.subject.clone(),
         ];
         let badge = self.badge(headline);
         let mut table = self.bare();
         for (index, line) in lines.iter().enumerate() {
-            let tone = if index == 3 { Tone::Quiet } else { Tone::Normal };
+            let tone = if index == 3 {
+                Tone::Quiet
+            } else {
+                Tone::Normal
+            };
             let mut cell = self.cell(line, Align::Left, tone);
             if index == 0 {
                 cell = cell.add_attribute(Attribute::Bold);
             }
-            let first = if index == 0 { badge.clone() } else { self.cell("", Align::Left, Tone::Normal) };
+            let first = if index == 0 {
+                badge.clone()
+            } else {
+                self.cell("", Align::Left, Tone::Normal)
+            };
             table.add_row(vec![first, cell]);
         }
         table.to_string() + "\n"
@@ -166,19 +128,30 @@ impl Page {
         ]);
         if self.depth == Depth::Essential {
             let more = Phrase::MoreInFiles.text(outline.language);
-            table.add_row(vec![self.cell("", Align::Left, Tone::Normal), self.cell(more, Align::Left, Tone::Quiet)]);
+            table.add_row(vec![
+                self.cell("", Align::Left, Tone::Normal),
+                self.cell(more, Align::Left, Tone::Quiet),
+            ]);
         }
         table.to_string() + "\n"
     }
 
     fn badge(&self, headline: &Headline) -> comfy_table::Cell {
-        self.cell(&format!(" {} ", headline.word), Align::Left, Tone::Verdict(headline.verdict))
-            .add_attribute(Attribute::Reverse)
+        self.cell(
+            &format!(" {} ", headline.word),
+            Align::Left,
+            Tone::Verdict(headline.verdict),
+        )
+        .add_attribute(Attribute::Reverse)
     }
 
     fn section(&self, section: &Section) -> String {
         let mut title = self.paint(&self.spell(&section.heading.title), "1");
-        if let Some(gloss) = section.heading.gloss.filter(|_| self.charset == Charset::Unicode) {
+        if let Some(gloss) = section
+            .heading
+            .gloss
+            .filter(|_| self.charset == Charset::Unicode)
+        {
             title.push_str("  ");
             title.push_str(&self.paint(gloss, "2"));
         }
@@ -193,8 +166,14 @@ impl Page {
             Block::Facts(facts) => self.facts(facts),
             Block::Table(table) => self.table(table),
             Block::Reasons(reasons) => self.reasons(reasons),
-            Block::Commands(lines) => lines.iter().map(|l| format!("  $ {}\n", self.spell(l))).collect(),
-            Block::Blanks(names) => names.iter().map(|n| format!("  {}: ____________________\n", self.spell(n))).collect(),
+            Block::Commands(lines) => lines
+                .iter()
+                .map(|l| format!("  $ {}\n", self.spell(l)))
+                .collect(),
+            Block::Blanks(names) => names
+                .iter()
+                .map(|n| format!("  {}: ____________________\n", self.spell(n)))
+                .collect(),
         }
     }
 
@@ -202,7 +181,10 @@ impl Page {
         let title = self.spell(&subheading.title);
         match &subheading.badge {
             None => format!("\n {title}\n"),
-            Some(badge) => format!("\n {title}  {}\n", self.paint(&self.spell(badge.word), ink(badge.standing).sequence)),
+            Some(badge) => format!(
+                "\n {title}  {}\n",
+                self.paint(&self.spell(badge.word), ink(badge.standing).sequence)
+            ),
         }
     }
 
@@ -227,29 +209,63 @@ impl Page {
         let mut head = self.bare();
         head.add_row(vec![
             self.cell(&reasons.word, Align::Left, Tone::Verdict(reasons.verdict)),
-            self.cell(&format!("{} · {} · {}", reasons.case, reasons.build, reasons.place), Align::Left, Tone::Normal),
+            self.cell(
+                &format!("{} · {} · {}", reasons.case, reasons.build, reasons.place),
+                Align::Left,
+                Tone::Normal,
+            ),
         ]);
         let mut list = self.bare();
         for reason in &reasons.reasons {
             list.add_row(vec![
                 self.cell("  ·", Align::Left, Tone::Tinted(reason.verdict)),
-                self.cell(&format!("{}  [{}]", reason.text, reason.code), Align::Left, Tone::Normal),
+                self.cell(
+                    &format!("{}  [{}]", reason.text, reason.code),
+                    Align::Left,
+                    Tone::Normal,
+                ),
             ]);
         }
         for note in &reasons.notes {
-            list.add_row(vec![self.cell("  +", Align::Left, Tone::Quiet), self.cell(note, Align::Left, Tone::Quiet)]);
+            list.add_row(vec![
+                self.cell("  +", Align::Left, Tone::Quiet),
+                self.cell(note, Align::Left, Tone::Quiet),
+            ]);
         }
         format!("{head}\n{list}\n")
     }
 
     fn table(&self, table: &Table) -> String {
-        let table = table.narrow.as_deref().filter(|_| self.width.0 < WIDE).unwrap_or(table);
+        let table = table
+            .narrow
+            .as_deref()
+            .filter(|_| self.width.0 < WIDE)
+            .unwrap_or(table);
         let mut drawn = self.bare();
-        let dash = if self.charset == Charset::Unicode { '─' } else { '-' };
-        drawn.load_style(TableStyle::new().header_separator(LineStyle::none().fill(dash).junction(dash)));
-        drawn.set_header(table.columns.iter().map(|c| self.cell(&c.title, c.align, Tone::Quiet)).collect::<Vec<_>>());
+        let dash = if self.charset == Charset::Unicode {
+            '─'
+        } else {
+            '-'
+        };
+        drawn.load_style(
+            TableStyle::new().header_separator(LineStyle::none().fill(dash).junction(dash)),
+        );
+        drawn.set_header(
+            table
+                .columns
+                .iter()
+                .map(|c| self.cell(&c.title, c.align, Tone::Quiet))
+                .collect::<Vec<_>>(),
+        );
         for row in &table.rows {
-            drawn.add_row(table.columns.iter().zip(row).map(|(c, cell)| self.two_lines(cell, c.align)).collect::<Vec<_>>());
+            drawn.add_row(
+                table
+                    .columns
+                    .iter()
+                    .zip(row)
+                    .map(|(c, cell)| self.two_lines(cell, c.align))
+                    .collect::<Vec<_>>(),
+            );
         }
         self.keep_short_columns_whole(&mut drawn);
         let mut text = drawn.to_string() + "\n";
@@ -263,7 +279,9 @@ impl Page {
     fn keep_short_columns_whole(&self, table: &mut comfy_table::Table) {
         let widths = table.column_max_content_widths();
         let padded = |w: u16| w.saturating_add(PADDING);
-        let total = widths.iter().fold(0u16, |sum, w| sum.saturating_add(padded(*w)));
+        let total = widths
+            .iter()
+            .fold(0u16, |sum, w| sum.saturating_add(padded(*w)));
         if total <= self.width.0 {
             return;
         }
@@ -273,7 +291,9 @@ impl Page {
         for (done, index) in order.iter().enumerate() {
             let others = u16::try_from(order.len() - done - 1).unwrap_or(u16::MAX);
             let needed = padded(widths[*index]);
-            if widths[*index] > SHORT || needed.saturating_add(others.saturating_mul(padded(TIGHT))) > room {
+            if widths[*index] > SHORT
+                || needed.saturating_add(others.saturating_mul(padded(TIGHT))) > room
+            {
                 return;
             }
             room -= needed;
@@ -341,10 +361,25 @@ struct Ink {
 
 fn ink(verdict: Verdict) -> Ink {
     match verdict {
-        Verdict::Pass => Ink { color: Color::DarkGreen, sequence: "32" },
-        Verdict::Inconclusive => Ink { color: Color::DarkYellow, sequence: "33" },
-        Verdict::Unproven => Ink { color: Color::DarkMagenta, sequence: "35" },
-        Verdict::NotRun => Ink { color: Color::DarkCyan, sequence: "36" },
-        Verdict::Fail => Ink { color: Color::DarkRed, sequence: "31" },
+        Verdict::Pass => Ink {
+            color: Color::DarkGreen,
+            sequence: "32",
+        },
+        Verdict::Inconclusive => Ink {
+            color: Color::DarkYellow,
+            sequence: "33",
+        },
+        Verdict::Unproven => Ink {
+            color: Color::DarkMagenta,
+            sequence: "35",
+        },
+        Verdict::NotRun => Ink {
+            color: Color::DarkCyan,
+            sequence: "36",
+        },
+        Verdict::Fail => Ink {
+            color: Color::DarkRed,
+            sequence: "31",
+        },
     }
 }

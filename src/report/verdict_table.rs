@@ -13,7 +13,11 @@ use crate::judge::finding::Finding;
 use crate::judge::verdict::Verdict;
 
 pub(super) fn section(report: &Report, language: Language) -> Section {
-    let mut rows: Vec<Row> = report.checks.iter().flat_map(|f| rows(f, language)).collect();
+    let mut rows: Vec<Row> = report
+        .checks
+        .iter()
+        .flat_map(|f| rows(f, language))
+        .collect();
     // The headline names the judged build; only where there are several does each case say which.
     if judged_builds(report).len() < 2 {
         rows.iter_mut().for_each(|r| r.build.clear());
@@ -41,10 +45,20 @@ struct Row {
 }
 
 fn rows(finding: &Finding, language: Language) -> Vec<Row> {
-    let held: Vec<(&Figure, Option<&LimitOutcome>)> =
-        finding.figures.iter().flat_map(|f| f.limits.iter().map(move |l| (f, Some(l)))).collect();
-    let shown = if held.is_empty() { finding.figures.iter().take(1).map(|f| (f, None)).collect() } else { held };
-    let mut rows: Vec<Row> = shown.iter().map(|(figure, limit)| row(figure, *limit, language)).collect();
+    let held: Vec<(&Figure, Option<&LimitOutcome>)> = finding
+        .figures
+        .iter()
+        .flat_map(|f| f.limits.iter().map(move |l| (f, Some(l))))
+        .collect();
+    let shown = if held.is_empty() {
+        finding.figures.iter().take(1).map(|f| (f, None)).collect()
+    } else {
+        held
+    };
+    let mut rows: Vec<Row> = shown
+        .iter()
+        .map(|(figure, limit)| row(figure, *limit, language))
+        .collect();
     if rows.is_empty() {
         rows.push(Row::bare());
     }
@@ -84,7 +98,10 @@ fn row(figure: &Figure, limit: Option<&LimitOutcome>, language: Language) -> Row
         value: value(figure, language),
         reference: against.map_or_else(absent, |a| reference(figure, a)),
         ratio: against.map_or_else(absent, |a| ratio(figure, a, language)),
-        limit: limit.map_or_else(absent, |l| Cell { plot: Plot::of(figure), ..held(l) }),
+        limit: limit.map_or_else(absent, |l| Cell {
+            plot: Plot::of(figure),
+            ..held(l)
+        }),
         margin: match (margin, line) {
             (Some(margin), Some(line)) => number::margin(margin, &clean(line.unit(figure))),
             _ => number::ABSENT.into(),
@@ -104,7 +121,9 @@ pub(super) fn value(figure: &Figure, language: Language) -> Cell {
         return Cell::new(clean(word)).over(n);
     }
     let Some(value) = figure.value.filter(|v| v.is_finite()) else {
-        return Cell::new(number::ABSENT).over(Phrase::NotMeasured.text(language)).toned(Tone::Quiet);
+        return Cell::new(number::ABSENT)
+            .over(Phrase::NotMeasured.text(language))
+            .toned(Tone::Quiet);
     };
     let interval = figure.interval.filter(|i| i.iter().all(|x| x.is_finite()));
     let text = number::value_and_range(value, interval, figure.half_range, &clean(&figure.unit));
@@ -113,7 +132,11 @@ pub(super) fn value(figure: &Figure, language: Language) -> Cell {
         None => Phrase::NoInterval.text(language).into(),
     };
     // One observation is its own interval: nothing to say of it.
-    if figure.n == 1 && interval.is_none() { Cell::new(text).over(n) } else { Cell::new(text).over(format!("{bounds} {n}")) }
+    if figure.n == 1 && interval.is_none() {
+        Cell::new(text).over(n)
+    } else {
+        Cell::new(text).over(format!("{bounds} {n}"))
+    }
 }
 
 fn reference(figure: &Figure, against: &Against) -> Cell {
@@ -127,11 +150,11 @@ fn ratio(figure: &Figure, against: &Against, language: Language) -> Cell {
         (Some(difference), _) => {
             let bounds = against.difference_interval;
             let text = number::difference(difference, bounds, &clean(&figure.unit));
-            Cell::new(text).over(bounds.map_or_else(none, |b| number::difference_interval(difference, b)))
+            Cell::new(text)
+                .over(bounds.map_or_else(none, |b| number::difference_interval(difference, b)))
         }
-        (None, Some(ratio)) => {
-            Cell::new(number::ratio(ratio)).over(against.interval.map_or_else(none, number::ratio_interval))
-        }
+        (None, Some(ratio)) => Cell::new(number::ratio(ratio))
+            .over(against.interval.map_or_else(none, number::ratio_interval)),
         (None, None) => absent(),
     }
 }
@@ -143,7 +166,12 @@ fn held(limit: &LimitOutcome) -> Cell {
         Decision::Open => Verdict::Inconclusive,
         Decision::Absent => Verdict::Unproven,
     };
-    Cell::new(format!("{} {}", phrases::mark(limit.decision), clean(&limit.text))).toned(Tone::Tinted(standing))
+    Cell::new(format!(
+        "{} {}",
+        phrases::mark(limit.decision),
+        clean(&limit.text)
+    ))
+    .toned(Tone::Tinted(standing))
 }
 
 fn wide(rows: &[Row], language: Language) -> Table {

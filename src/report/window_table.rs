@@ -28,11 +28,21 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
     } else {
         Block::Table(table)
     };
-    Section { heading: Heading::of(Phrase::Windows, language), rank: Rank::Detail, blocks: vec![block] }
+    Section {
+        heading: Heading::of(Phrase::Windows, language),
+        rank: Rank::Detail,
+        blocks: vec![block],
+    }
 }
 
 fn row(window: &WindowRef, language: Language) -> Vec<Cell> {
-    let pair = |a: Option<u64>, b: Option<u64>| format!("{} / {}", number::count_or_absent(a), number::count_or_absent(b));
+    let pair = |a: Option<u64>, b: Option<u64>| {
+        format!(
+            "{} / {}",
+            number::count_or_absent(a),
+            number::count_or_absent(b)
+        )
+    };
     let counted = |x: Option<f64>| x.map_or_else(|| number::ABSENT.into(), number::plain);
     let failed = match window.failed {
         0 => String::new(),
@@ -45,9 +55,24 @@ fn row(window: &WindowRef, language: Language) -> Vec<Cell> {
         Cell::new(clean(&window.build)).over(clean(&window.boot)),
         Cell::new(clean(&window.started)).toned(Tone::Quiet),
         Cell::new(number::duration(window.seconds)),
-        if failed.is_empty() { sent } else { sent.toned(Tone::Tinted(Verdict::Inconclusive)) },
+        if failed.is_empty() {
+            sent
+        } else {
+            sent.toned(Tone::Tinted(Verdict::Inconclusive))
+        },
         Cell::new(pair(window.prompt_tokens, window.completion_tokens)),
-        Cell::new(format!("{} / {}", counted(window.seat.prompt_tokens), counted(window.seat.generation_tokens))),
-        Cell::new(window.incidents.iter().map(|i| clean(i)).collect::<Vec<_>>().join("; ")),
+        Cell::new(format!(
+            "{} / {}",
+            counted(window.seat.prompt_tokens),
+            counted(window.seat.generation_tokens)
+        )),
+        Cell::new(
+            window
+                .incidents
+                .iter()
+                .map(|i| clean(i))
+                .collect::<Vec<_>>()
+                .join("; "),
+        ),
     ]
 }
