@@ -19,7 +19,7 @@ use crate::judge::verdict::Verdict;
 /// From here on a table has one column for each thing.
 const WIDE: u16 = 118;
 
-/// Blanks beside every column.
+/// Blanks between two columns: one that comfy-table puts in place of a line, and one of ours.
 const PADDING: u16 = 2;
 
 /// A column up to this width holds a number or a name.
@@ -266,6 +266,9 @@ impl Page {
                     .map(|(c, cell)| self.two_lines(cell, c.align))
                     .collect::<Vec<_>>(),
             );
+        }
+        for (index, column) in drawn.column_iter_mut().enumerate() {
+            column.set_padding((u16::from(index == 0), 1));
         }
         self.keep_short_columns_whole(&mut drawn);
         let mut text = drawn.to_string() + "\n";
