@@ -59,7 +59,7 @@
 //! - No retokenising of answers: tokens are what `usage` bills, held against the server's own counters.
 //! - No outlier is dropped by its value; a repeat is void only for a recorded cause.
 
-//TMP pub mod archive;
+pub mod archive;
 //TMP pub mod check;
 //TMP pub mod cli;
 pub mod dialect;
