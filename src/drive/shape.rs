@@ -118,7 +118,7 @@ impl Shape {
                 Hole::Number => {
                     number(value)?;
                 }
-                Hole::Ids => fit.ids = Some(std::str::from_utf8(value).ok()?),
+                Hole::Ids => fit.ids = Some(ids(value)?),
             }
             rest = after;
         }
@@ -161,6 +161,13 @@ fn id_list(bytes: &[u8]) -> usize {
         .iter()
         .take_while(|b| b.is_ascii_digit() || **b == b',')
         .count()
+}
+
+/// A list of ids between its brackets, if each is one.
+fn ids(value: &[u8]) -> Option<&str> {
+    let each = |id: &[u8]| number(id).is_some_and(|id| u32::try_from(id).is_ok());
+    let good = value.is_empty() || value.split(|b| *b == b',').all(each);
+    std::str::from_utf8(value).ok().filter(|_| good)
 }
 
 /// A JSON number without sign or fraction; none if it is empty, has leading zeros or is too large.
