@@ -254,7 +254,7 @@ impl<'a> Walker<'a> {
             Prepared::Load(load) => load::perform(stage, load, open.opened(), self.cancel, &mut sink).await,
             Prepared::Needle(needle) => needle::perform(stage, needle, open.opened(), self.cancel, &mut sink).await,
             Prepared::Score(score) => {
-                score::perform(stage, score, self.dir, &planned.id, self.cancel, &mut sink).await?
+                score::perform(stage, score, self.dir, &planned.id, self.cancel).await?
             }
             Prepared::Look => look::look(stage).await,
             Prepared::Done(outcome) => outcome,

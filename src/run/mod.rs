@@ -15,4 +15,5 @@ pub mod progress;
 pub mod references;
 pub mod residents;
 pub mod score;
+pub mod survey;
 pub mod window;
