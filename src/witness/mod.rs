@@ -7,6 +7,7 @@ pub mod container;
 mod digest;
 mod elf;
 pub mod environ;
+pub mod gpu;
 pub mod libraries;
 mod log_file;
 pub mod log_follower;
