@@ -19,6 +19,7 @@ pub mod pack_fault;
 pub mod packages;
 pub mod processes;
 pub mod redaction;
+pub mod resident;
 pub mod restart;
 pub mod role;
 pub mod window;

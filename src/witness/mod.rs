@@ -19,4 +19,5 @@ pub mod occurrences;
 pub mod pack;
 pub mod packages;
 pub mod processes;
+pub mod resident;
 pub mod rooted;
