@@ -5,6 +5,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::str::FromStr;
 
 use super::grammar::Grammar;
@@ -115,8 +116,8 @@ pub struct Haystack {
     row: &'static Row,
     grammar: Grammar,
     chance: SplitMix64,
-    seen: HashSet<u64>,
-    tail: VecDeque<u64>,
+    seen: HashSet<u64, BuildHasherDefault<Digest>>,
+    runs: Runs,
 }
 
 impl fmt::Debug for Row {
@@ -133,25 +134,17 @@ impl Haystack {
             row,
             grammar: Grammar::read(row.grammar),
             chance: SplitMix64::named(seed, row.name),
-            seen: HashSet::new(),
-            tail: VecDeque::new(),
+            seen: HashSet::default(),
+            runs: Runs::new(row.unrepeated),
         }
     }
 
     /// Takes the sentence in if none of its runs has come before.
     fn admit(&mut self, sentence: &str) -> bool {
-        let length = self.row.unrepeated;
-        let mut tail = self.tail.clone();
-        let mut fresh = Vec::new();
-        for unit in units(self.row.language, sentence) {
-            tail.push_back(unit);
-            if tail.len() > length {
-                tail.pop_front();
-            }
-            if tail.len() == length {
-                fresh.push(run(&tail));
-            }
-        }
+        let mut runs = self.runs.clone();
+        let fresh: Vec<u64> = units(self.row.language, sentence)
+            .filter_map(|unit| runs.push(unit))
+            .collect();
         if fresh.iter().any(|digest| self.seen.contains(digest)) {
             return false;
         }
@@ -161,7 +154,7 @@ impl Haystack {
             // The sentence repeats itself; its digests stay, which only makes the rest stricter.
             return false;
         }
-        self.tail = tail;
+        self.runs = runs;
         true
     }
 
@@ -220,10 +213,57 @@ fn units(language: Language, text: &str) -> Box<dyn Iterator<Item = u64> + '_> {
     }
 }
 
-fn run(units: &VecDeque<u64>) -> u64 {
-    units
-        .iter()
-        .fold(0, |digest: u64, unit| mix(digest.wrapping_mul(BASE) ^ unit))
+/// Digests of the last so many units, moved along by one unit at a time (Rabin–Karp).
+#[derive(Debug, Clone)]
+struct Runs {
+    length: usize,
+    /// Weight of the unit that leaves.
+    oldest: u64,
+    tail: VecDeque<u64>,
+    digest: u64,
+}
+
+impl Runs {
+    fn new(length: usize) -> Self {
+        let oldest = (1..length).fold(1_u64, |power, _| power.wrapping_mul(BASE));
+        Self {
+            length,
+            oldest,
+            tail: VecDeque::with_capacity(length + 1),
+            digest: 0,
+        }
+    }
+
+    /// Takes a unit in; the digest of the run that it ends, once there is a whole one.
+    fn push(&mut self, unit: u64) -> Option<u64> {
+        if self.tail.len() == self.length {
+            let left = self.tail.pop_front().unwrap_or(0);
+            self.digest = self.digest.wrapping_sub(left.wrapping_mul(self.oldest));
+        }
+        self.tail.push_back(unit);
+        self.digest = self.digest.wrapping_mul(BASE).wrapping_add(unit);
+        (self.tail.len() == self.length).then(|| mix(self.digest))
+    }
+}
+
+/// Takes a digest as it is: it is mixed already.
+#[derive(Debug, Default)]
+struct Digest(u64);
+
+impl Hasher for Digest {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = mix(self.0.rotate_left(8) ^ u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, digest: u64) {
+        self.0 = digest;
+    }
 }
 
 fn mix(value: u64) -> u64 {
