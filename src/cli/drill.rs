@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::{exit, gate_file, print, run};
 use crate::archive::reading;
@@ -58,7 +58,8 @@ impl Drill {
 /// One row a fault: how many cases fell, by which verdict, and which stand.
 fn text(table: &KillTable) -> String {
     let mut print = Table::new();
-    print.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    let rule = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+    print.load_style(rule).set_content_arrangement(ContentArrangement::Dynamic);
     print.set_header(["fault", "killed", "by", "survived", "not simulated"]);
     let mut names: Vec<&str> = Vec::new();
     for row in &table.rows {
