@@ -30,6 +30,7 @@
 //! | [`check`] | one file per kind of check: keys, windows, conclusions | no |
 //! | [`archive`] | run directories: the journal and its reading | its own files |
 //! | [`report`] | one document, one outline, many printers | no |
+//! | [`drill`] | takes each proof away in recorded evidence and judges again | no |
 //! | [`drive`] | HTTP: client, stream reader, load, logprobs | yes |
 //! | [`witness`] | log, processes, libraries, packs, GPUs, containers | yes |
 //! | [`seat`] | starting and ending builds | yes |
@@ -60,19 +61,20 @@
 //! - No outlier is dropped by its value; a repeat is void only for a recorded cause.
 
 pub mod archive;
-//TMP pub mod check;
-//TMP pub mod cli;
+pub mod check;
+pub mod cli;
 pub mod dialect;
+pub mod drill;
 pub mod drive;
 pub mod evidence;
 pub mod judge;
 pub mod plan;
-//TMP pub mod quality;
+pub mod quality;
 pub mod report;
-//TMP pub mod run;
+pub mod run;
 pub mod seat;
 //TMP pub mod sim;
 pub mod spec;
 pub mod stats;
 pub mod witness;
-//TMP pub mod workload;
+pub mod workload;

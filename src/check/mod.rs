@@ -3,9 +3,12 @@
 //! A new kind is one file with one unit struct and its row in [`KINDS`].
 
 mod accept_length;
+mod beyond;
+mod config;
 mod health;
 mod kv_window;
 mod needle;
+mod pack;
 mod path;
 mod perplexity;
 mod throughput;
@@ -22,7 +25,10 @@ pub static KINDS: &[&dyn Concludes] = &[
     &perplexity::Perplexity,
     &accept_length::AcceptLength,
     &path::Path,
+    &beyond::Beyond,
     &kv_window::KvWindow,
+    &config::Config,
+    &pack::Pack,
     &health::Health,
 ];
 

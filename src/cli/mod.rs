@@ -2,10 +2,13 @@
 //!
 //! Data goes to standard output, progress and messages to standard error.
 
+mod drill;
 mod exit;
 mod gate_file;
+mod init;
 mod judge;
 mod kinds;
+mod pack;
 mod plan;
 mod print;
 mod progress;
@@ -31,8 +34,14 @@ enum Command {
     Run(run::Run),
     /// Show what a run would do, in which order, how long, and what can never be decided.
     Plan(plan::Plan),
+    /// Look at a live seat, say which evidence it can give, and write a starter gate.
+    Init(init::Init),
     /// Judge a recorded run again, offline; the report comes out byte for byte the same.
     Judge(judge::Judge),
+    /// Knock each proof out once and inject each known fault: which check turns red, and which does not.
+    Drill(drill::Drill),
+    /// Model packs on disk: write the manifest that a `pack` check holds a pack to.
+    Pack(pack::Pack),
     /// Serve the embedded seat: a small real language model behind an OpenAI and vLLM surface, with faults to switch on.
     Sim(sim::Sim),
     /// Print the table of checks: keys, figures, need of proof.
@@ -47,7 +56,10 @@ pub fn main() -> ExitCode {
     match arguments.command {
         Command::Run(run) => run.go(),
         Command::Plan(plan) => plan.go(),
+        Command::Init(init) => init.go(),
         Command::Judge(judge) => judge.go(),
+        Command::Drill(drill) => drill.go(),
+        Command::Pack(pack) => pack.go(),
         Command::Sim(sim) => sim.go(),
         Command::Kinds(kinds) => kinds.go(),
         Command::Schema(schema) => schema.go(),

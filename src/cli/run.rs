@@ -8,6 +8,7 @@ use clap::Args;
 use super::gate_file::{self, GateFile};
 use super::progress::Painter;
 use super::{exit, judge, print};
+use crate::archive::rundir::RunDir;
 use crate::drive::cancel::{Cancel, CancelSource};
 use crate::drive::client::Secret;
 use crate::plan::Plan;
@@ -50,12 +51,9 @@ impl Run {
             Ok(key) => key,
             Err(code) => return code,
         };
-        let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build() {
+        let runtime = match runtime() {
             Ok(runtime) => runtime,
-            Err(cause) => {
-                print::message(&format!("error: cannot start: {cause}"));
-                return ExitCode::from(exit::INTERNAL);
-            }
+            Err(code) => return code,
         };
         let language = self.language.language();
         let json = self.json;
@@ -106,6 +104,32 @@ async fn walk_watched(
     painter: &mut Painter,
 ) -> Result<Walk, crate::run::conduct::RunError> {
     conduct(order, cancel, &mut |progress| painter.paint(progress)).await
+}
+
+/// Runs a gate without progress and without a report on standard output; for `drill`.
+pub(super) fn run_quietly(gate: &Path) -> Result<RunDir, ExitCode> {
+    let run = Run {
+        gate: gate.to_owned(),
+        seat: None,
+        out: None,
+        language: judge::Tongue::En,
+        json: false,
+        quiet: true,
+        seed: None,
+    };
+    let file = gate_file::open(gate)?;
+    let api_key = api_key(&file)?;
+    let runtime = runtime()?;
+    let walked = runtime.block_on(run.walk(&file, api_key))?;
+    judge::judge_and_write(&walked.walk.dir)?;
+    Ok(walked.walk.dir)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, ExitCode> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build().map_err(|cause| {
+        print::message(&format!("error: cannot start: {cause}"));
+        ExitCode::from(exit::INTERNAL)
+    })
 }
 
 struct Walked {

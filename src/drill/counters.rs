@@ -224,7 +224,7 @@ pub(super) fn draft_in_scoring(evidence: &mut Evidence, target: &Target<'_>) -> 
     let Some(metrics) = metrics(evidence, target) else { return Injection::Impossible(NO_METRICS.into()) };
     let Some(name) = metrics.drafts.first() else { return Injection::Impossible(NO_METRICS.into()) };
     let changed = each(evidence, target, |both| {
-        let mut with = |value: f64, side: &mut Exposition| {
+        let with = |value: f64, side: &mut Exposition| {
             let base = edited(side, &|s| (s.name() != *name).then(|| s.value()));
             let mut text = String::new();
             for s in base.samples() {

@@ -158,11 +158,12 @@ impl Answer {
             });
         }
         let mut ids = 0;
-        if let Some(list) = fit.ids {
-            let kept = self.token_ids.get_or_insert_with(Vec::new);
-            let before = kept.len();
-            kept.extend(list.split(',').filter_map(|id| id.parse::<u32>().ok()));
-            ids = kept.len() - before;
+        if fit.has_ids {
+            let list = self.shape.ids();
+            ids = list.len();
+            self.token_ids
+                .get_or_insert_default()
+                .extend_from_slice(list);
         }
         self.take_text(self.shape_channel, &fit.text);
         if !fit.text.is_empty() || ids > 0 {

@@ -69,72 +69,66 @@ async fn a_healthy_answer_without_usage_is_complete_and_has_none() {
     );
 }
 
+/// A token, then these bytes, then the end of the body.
+fn after_a_token(bytes: &[u8]) -> Vec<Step> {
+    vec![stream_head(), token("a"), chunk(bytes), end()]
+}
+
+async fn ends(steps: Vec<Step>, kind: &str, words: &str) {
+    let outcome = one(steps).await.outcome;
+    let found = serde_json::to_value(&outcome).expect("JSON")["kind"].clone();
+    assert_eq!(found, kind, "{outcome:?}");
+    assert!(cause(&outcome).contains(words), "{outcome:?}");
+}
+
 #[tokio::test]
-async fn a_stream_that_breaks_is_malformed_refused_or_cut() {
-    let event = |bytes: &[u8]| vec![stream_head(), token("a"), chunk(bytes), end()];
-    let abort =
-        b"data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"abort\"}]}\n\ndata: [DONE]\n\n";
-    let html = vec![stream_head(), chunk(b"<html>hello</html>\n"), end()];
-    for (steps, wanted, words) in [
+async fn an_event_that_is_wrong_is_malformed_or_refused() {
+    for (bytes, kind, words) in [
         (
-            event(b"data: {\"choices\":[{]}\n\n"),
+            &b"data: {\"choices\":[{]}\n\n"[..],
             "malformed",
             "not a chunk",
         ),
         (
-            event(b"data: Internal Server Error\n\n"),
+            b"data: Internal Server Error\n\n",
             "malformed",
             "Internal Server Error",
         ),
         (
-            event(b"data: {\"choices\":[{\"text\":\"\xff\"}]}\n\n"),
+            b"data: {\"choices\":[{\"text\":\"\xff\"}]}\n\n",
             "malformed",
             "not UTF-8",
         ),
+        (b"data: {\"hello\":1}\n\n", "malformed", "no `choices`"),
         (
-            event(b"data: {\"hello\":1}\n\n"),
-            "malformed",
-            "no `choices`",
-        ),
-        (
-            event(b"data: {\"error\":{\"message\":\"out of memory\",\"code\":500}}\n\n"),
+            b"data: {\"error\":{\"message\":\"out of memory\"}}\n\n",
             "refused",
             "out of memory",
         ),
-        (event(b"data: [DONE]\n\n"), "cut", "without a finish reason"),
+    ] {
+        ends(after_a_token(bytes), kind, words).await;
+    }
+    let html = vec![stream_head(), chunk(b"<html>hello</html>\n"), end()];
+    ends(html, "malformed", "<html>hello</html>").await;
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_too_early_is_cut() {
+    for (bytes, words) in [
+        (&b"data: [DONE]\n\n"[..], "without a finish reason"),
+        (b": nothing\n\n", "without a finish reason or `[DONE]`"),
+        (b"data: {\"choices\":[{\"te", "in the middle of an event"),
         (
-            event(b": nothing\n\n"),
-            "cut",
-            "without a finish reason or `[DONE]`",
-        ),
-        (
-            event(b"data: {\"choices\":[{\"te"),
-            "cut",
-            "in the middle of an event",
-        ),
-        (event(abort), "cut", "gave up"),
-        (html, "malformed", "<html>hello</html>"),
-        (vec![stream_head(), end()], "cut", "before its first event"),
-        (
-            vec![
-                stream_head(),
-                token("a"),
-                Step::Pause(Duration::from_millis(50)),
-                Step::Reset,
-            ],
-            "cut",
-            "broke",
+            b"data: {\"choices\":[{\"finish_reason\":\"abort\"}]}\n\n",
+            "gave up",
         ),
     ] {
-        let exchange = one(steps).await;
-        let kind = serde_json::to_value(&exchange.outcome).expect("JSON")["kind"].clone();
-        assert_eq!(kind, wanted, "{:?}", exchange.outcome);
-        assert!(
-            cause(&exchange.outcome).contains(words),
-            "{:?}",
-            exchange.outcome
-        );
+        ends(after_a_token(bytes), "cut", words).await;
     }
+    ends(vec![stream_head(), end()], "cut", "before its first event").await;
+    let pause = Step::Pause(Duration::from_millis(50));
+    let reset = vec![stream_head(), token("a"), pause, Step::Reset];
+    ends(reset, "cut", "broke").await;
 }
 
 #[tokio::test]
@@ -210,10 +204,8 @@ async fn a_status_that_is_no_success_is_refused_with_its_body() {
 
 #[tokio::test]
 async fn a_port_where_nobody_listens_is_unreachable() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let url = format!("http://{}", free.local_addr().expect("bound"));
-    drop(free);
-    let client = Client::new(ClientOptions::new(&url)).expect("a good URL");
+    // Port 1 is reserved for a service that nobody runs.
+    let client = Client::new(ClientOptions::new("http://127.0.0.1:1")).expect("a good URL");
     let exchange = fetch(&line(client), &request(), 0, 0, &Cancel::never()).await;
     assert!(
         cause(&exchange.outcome).contains("connection refused"),

@@ -138,41 +138,52 @@ impl fmt::Display for Fault {
                 f,
                 "no whole answer within {seconds} s; look at the seat's log, or give it a longer deadline"
             ),
-            FaultKind::Unauthorised { status, body } => write!(
+            answered => answered.write_answered(f),
+        }
+    }
+}
+
+impl FaultKind {
+    /// The words for a seat that answered, but not as it should.
+    fn write_answered(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unauthorised { status, body } => write!(
                 f,
                 "HTTP {status}{}; put the API key into the environment variable that the gate names",
                 said(body)
             ),
-            FaultKind::NotFound(body) => write!(
+            Self::NotFound(body) => write!(
                 f,
                 "HTTP 404{}; this server has no such route or model",
                 said(body)
             ),
-            FaultKind::Loading(body) => write!(
+            Self::Loading(body) => write!(
                 f,
                 "HTTP 503{}; the seat is loading or overloaded, wait and try again",
                 said(body)
             ),
-            FaultKind::Status { status, body } => {
+            Self::Status { status, body } => {
                 write!(f, "HTTP {status}{}; look at the seat's log", said(body))
             }
-            FaultKind::NotHttp(cause) => write!(
+            Self::NotHttp(cause) => write!(
                 f,
                 "the port answers, but not HTTP ({cause}); it is another service, or it wants `https://`"
             ),
-            FaultKind::NotJson { cause, excerpt } => write!(
+            Self::NotJson { cause, excerpt } => write!(
                 f,
                 "the body is not the expected JSON ({cause}): `{excerpt}`; check that the URL is the seat's root"
             ),
-            FaultKind::TooLarge(limit) => write!(
+            Self::TooLarge(limit) => write!(
                 f,
                 "the body is longer than {limit} bytes; this is no answer of a seat"
             ),
-            FaultKind::Broken(cause) => write!(
+            Self::Broken(cause) => write!(
                 f,
                 "the connection broke in the middle of the answer ({cause}); look at the seat's log for a crash"
             ),
-            FaultKind::Interrupted => f.write_str("interrupted"),
+            Self::Interrupted => f.write_str("interrupted"),
+            // What did not even answer is written by the caller.
+            _ => Ok(()),
         }
     }
 }

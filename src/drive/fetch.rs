@@ -97,14 +97,10 @@ pub async fn fetch(
         ..Exchange::default()
     };
     let mut answer = Answer::default();
-    let total = line.deadlines.total;
     let outcome = tokio::select! {
         biased;
         outcome = converse(line, request, &mut exchange, &mut answer) => outcome,
         () = cancel.cancelled() => Outcome::Interrupted,
-        () = tokio::time::sleep(total) => Outcome::Cut {
-            cause: format!("given up {} s after sending, its deadline for the whole answer", total.as_secs_f64()),
-        },
     };
     exchange.outcome = outcome;
     if exchange.ended_s == 0.0 {
@@ -129,10 +125,14 @@ async fn converse(
         }
     };
     exchange.sent_s = line.now_s();
-    let first_token = line.deadlines.first_token;
+    let Deadlines {
+        first_token, total, ..
+    } = line.deadlines;
     let sent = Instant::now();
-    let opened = tokio::time::timeout(first_token, line.client.open(request.path(), body)).await;
+    let due = sent + first_token.min(total);
+    let opened = tokio::time::timeout_at(due, line.client.open(request.path(), body)).await;
     let response = match opened {
+        Err(_) if total < first_token => return given_up(total),
         Err(_) => return stalled(first_token),
         Ok(Err(fault)) => {
             return Outcome::Unreachable {
@@ -157,7 +157,7 @@ async fn converse(
         line,
         answer,
         reader: EventReader::new(line.event_limit),
-        silence: Box::pin(tokio::time::sleep_until(sent + first_token)),
+        alarm: Box::pin(tokio::time::sleep_until(due)),
         sent,
         last_bytes: sent,
         prefilling: true,
@@ -195,6 +195,15 @@ fn stalled(deadline: Duration) -> Outcome {
     }
 }
 
+fn given_up(deadline: Duration) -> Outcome {
+    Outcome::Cut {
+        cause: format!(
+            "given up {} s after sending, the deadline for the whole answer",
+            deadline.as_secs_f64()
+        ),
+    }
+}
+
 /// After `[DONE]` the end of the body is waited for this long, so that the connection can be used again.
 const TAIL: Duration = Duration::from_millis(500);
 
@@ -202,7 +211,8 @@ struct Reading<'a> {
     line: &'a Line,
     answer: &'a mut Answer,
     reader: EventReader,
-    silence: Pin<Box<Sleep>>,
+    /// Rings at the next deadline, or before it.
+    alarm: Pin<Box<Sleep>>,
     sent: Instant,
     last_bytes: Instant,
     /// No token has come yet.
@@ -217,7 +227,7 @@ struct Ended {
 enum Piece {
     Bytes(Bytes),
     End(BodyEnd),
-    Silence(Duration),
+    TooLate(Outcome),
 }
 
 impl Reading<'_> {
@@ -240,7 +250,8 @@ impl Reading<'_> {
                     if self.prefilling && self.answer.first_token_s().is_some() {
                         // The deadline of the prefill may be far; from here on silence counts.
                         self.prefilling = false;
-                        self.silence.as_mut().reset(now + self.line.deadlines.stall);
+                        let due = self.due();
+                        self.alarm.as_mut().reset(due);
                     }
                     if self.answer.is_done() {
                         let _ = tokio::time::timeout(TAIL, drain(&mut body)).await;
@@ -249,8 +260,7 @@ impl Reading<'_> {
                     }
                 }
                 Piece::End(end) => return self.ended(end),
-                Piece::Silence(deadline) => {
-                    let outcome = stalled(deadline);
+                Piece::TooLate(outcome) => {
                     let at_s = self.line.now_s();
                     return Ended { outcome, at_s };
                 }
@@ -280,20 +290,41 @@ impl Reading<'_> {
                 Poll::Pending => {}
             }
             loop {
-                std::task::ready!(self.silence.as_mut().poll(context));
-                let (from, allowed) = if self.prefilling {
-                    (self.sent, self.line.deadlines.first_token)
-                } else {
-                    (self.last_bytes, self.line.deadlines.stall)
-                };
-                let due = from + allowed;
-                if Instant::now() >= due {
-                    return Poll::Ready(Piece::Silence(allowed));
+                std::task::ready!(self.alarm.as_mut().poll(context));
+                if let Some(outcome) = self.too_late() {
+                    return Poll::Ready(Piece::TooLate(outcome));
                 }
-                self.silence.as_mut().reset(due);
+                let due = self.due();
+                self.alarm.as_mut().reset(due);
             }
         })
         .await
+    }
+
+    /// When silence becomes too long, and for how long it was allowed.
+    fn silence_due(&self) -> (Instant, Duration) {
+        let deadlines = &self.line.deadlines;
+        if self.prefilling {
+            (self.sent + deadlines.first_token, deadlines.first_token)
+        } else {
+            (self.last_bytes + deadlines.stall, deadlines.stall)
+        }
+    }
+
+    fn due(&self) -> Instant {
+        let (silence, _) = self.silence_due();
+        silence.min(self.sent + self.line.deadlines.total)
+    }
+
+    fn too_late(&self) -> Option<Outcome> {
+        let now = Instant::now();
+        let total = self.line.deadlines.total;
+        let (silence, allowed) = self.silence_due();
+        if now >= self.sent + total {
+            Some(given_up(total))
+        } else {
+            (now >= silence).then(|| stalled(allowed))
+        }
     }
 
     fn ended(&mut self, end: BodyEnd) -> Ended {

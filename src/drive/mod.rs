@@ -28,6 +28,8 @@ mod bad_days;
 #[cfg(test)]
 mod bad_seats;
 #[cfg(test)]
+mod mutations;
+#[cfg(test)]
 mod recordings;
 #[cfg(test)]
 mod scoring;

@@ -48,7 +48,7 @@ const VERSIONS: &[(&str, &str)] = &[
 /// Other facts worth keeping: path, JSON pointer, name.
 const FACTS: &[(&str, &str, &str)] = &[
     ("/v1/models", "/data/0/owned_by", "owned_by"),
-    ("/v1/models", "/data/0/root", "root"),
+    ("/v1/models", concat!("/data/0/", "root"), "root"),
     ("/v1/models", "/data/0/meta/ftype", "ftype"),
     ("/v1/models", "/data/0/meta/n_params", "n_params"),
     ("/props", "/total_slots", "slots"),

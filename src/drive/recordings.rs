@@ -14,7 +14,7 @@ use super::{cancel::Cancel, recognise};
 use crate::dialect::named;
 use crate::evidence::exchange::{Exchange, Outcome};
 
-fn files(ending: &str) -> Vec<PathBuf> {
+pub(super) fn files(ending: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/servers");
     let mut found = Vec::new();
     for family in fs::read_dir(root).expect("fixtures") {
@@ -27,6 +27,25 @@ fn files(ending: &str) -> Vec<PathBuf> {
     found.retain(|f| f.to_string_lossy().ends_with(ending));
     found.sort();
     found
+}
+
+/// A small generator whose numbers are the same in every run.
+pub(super) struct Draw(u64);
+
+impl Default for Draw {
+    fn default() -> Self {
+        Self(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+impl Draw {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % limit
+    }
 }
 
 /// Reads a body cut at these places, each piece a thousandth of a second after the last.
@@ -146,19 +165,14 @@ fn every_recorded_stream_folds_to_what_a_plain_reading_finds() {
 
 #[test]
 fn a_recorded_stream_reads_the_same_however_it_is_cut() {
-    // A small fixed generator: the cuts are the same in every run.
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut draw = |below: usize| {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (state >> 33) as usize % below
-    };
+    let mut draw = Draw::default();
     for file in files(".sse") {
         let body = fs::read(&file).expect("readable");
         let whole = fold(&body, &[]);
         for _ in 0..20 {
-            let mut cuts: Vec<usize> = (0..draw(12)).map(|_| draw(body.len() + 1)).collect();
+            let mut cuts: Vec<usize> = (0..draw.below(12))
+                .map(|_| draw.below(body.len() + 1))
+                .collect();
             cuts.sort_unstable();
             let cut = fold(&body, &cuts);
             assert_eq!(

@@ -154,13 +154,15 @@ fn sglang_s_triples_are_read() {
     ));
 }
 
-#[test]
-fn each_wrong_answer_has_its_own_fault() {
+/// The recorded scores with this text in place of that.
+fn changed(from: &str, to: &str) -> Result<Scores, ScoreFault> {
     let good = recorded("vllm/vllm_ngram_cmpl_prompt_logprobs0_mt1.json");
-    let changed = |from: &str, to: &str| {
-        assert!(good.contains(from), "{from}");
-        vllm(&good.replacen(from, to, 1))
-    };
+    assert!(good.contains(from), "{from}");
+    vllm(&good.replacen(from, to, 1))
+}
+
+#[test]
+fn each_wrong_value_has_its_own_fault() {
     let sixth = "-0.004425731021910906";
     assert_eq!(changed(sixth, "NaN"), Err(ScoreFault::NotFinite(5)));
     assert_eq!(changed(sixth, "-Infinity"), Err(ScoreFault::NotFinite(5)));
@@ -171,6 +173,10 @@ fn each_wrong_answer_has_its_own_fault() {
         logprob: 0.5,
     };
     assert_eq!(changed(sixth, "0.5"), Err(positive));
+}
+
+#[test]
+fn each_wrong_list_has_its_own_fault() {
     let entry = r#"{"690":{"logprob":-0.004425731021910906,"rank":1,"decoded_token":" over"}}"#;
     assert_eq!(changed(entry, "null"), Err(ScoreFault::NullInside(5)));
     let mismatch = ScoreFault::IdMismatch {
@@ -217,6 +223,7 @@ fn each_wrong_answer_has_its_own_fault() {
         changed("[null,", "[nil,"),
         Err(ScoreFault::Malformed(_))
     ));
+    let good = recorded("vllm/vllm_ngram_cmpl_prompt_logprobs0_mt1.json");
     for end in [10, good.len() / 2, good.len() - 1] {
         let cut = vllm(&good[..end]);
         assert!(matches!(cut, Err(ScoreFault::Cut(_))), "{cut:?}");

@@ -15,7 +15,7 @@ enum Hole {
     Text,
     /// `completion_tokens`.
     Completion,
-    /// A number that nobody reads (`total_tokens`).
+    /// A number that nobody reads (`created`, `total_tokens`).
     Number,
     /// A list of token ids, between its brackets.
     Ids,
@@ -34,6 +34,8 @@ pub(super) struct Shape {
     bytes: Vec<u8>,
     parts: Vec<Part>,
     tail: usize,
+    /// Ids of the payload that fitted last.
+    ids: Vec<u32>,
 }
 
 /// What a payload holds at the holes of its shape.
@@ -43,49 +45,45 @@ pub(super) struct Fit<'a> {
     pub(super) text: Cow<'a, str>,
     /// `completion_tokens`, where the shape has it.
     pub(super) completion: Option<u64>,
-    /// The ids as their decimal list, where the shape has one.
-    pub(super) ids: Option<&'a str>,
+    /// Whether the shape has a list of ids; [`Shape::ids`] holds it.
+    pub(super) has_ids: bool,
 }
 
 impl Shape {
     /// Takes the shape of `payload`, whose text lies unescaped at `text`.
     ///
-    /// Counts and ids are looked for after the text only, where every known server has them. A string cannot hold what
-    /// is looked for, because its quotes would be escaped.
+    /// What is looked for cannot stand inside a string, where its quotes would be escaped.
     pub(super) fn learn(&mut self, payload: &[u8], text: Range<usize>) {
         self.bytes.clear();
         self.bytes.extend_from_slice(payload);
         self.parts.clear();
-        let mut literal = 0;
-        self.parts.push(Part {
-            literal: literal..text.start,
-            hole: Hole::Text,
-        });
-        literal = text.end;
-        let mut holes: Vec<(Range<usize>, Hole)> = Vec::new();
+        let mut holes = vec![(text, Hole::Text)];
         for (key, hole) in [
-            (&b"\"token_ids\":["[..], Hole::Ids),
+            (&b"\"created\":"[..], Hole::Number),
+            (b"\"token_ids\":[", Hole::Ids),
             (b"\"completion_tokens\":", Hole::Completion),
             (b"\"total_tokens\":", Hole::Number),
         ] {
-            if let Some(found) = memchr::memmem::find(&payload[text.end..], key) {
-                let start = text.end + found + key.len();
+            if let Some(found) = memchr::memmem::find(payload, key) {
+                let start = found + key.len();
+                let rest = &payload[start..];
                 let length = match hole {
-                    Hole::Ids => id_list(&payload[start..]),
-                    _ => digits(&payload[start..]),
+                    Hole::Ids => ids(rest, &mut self.ids),
+                    _ => number(rest).map(|n| n.digits),
                 };
-                holes.push((start..start + length, hole));
+                holes.extend(length.map(|length| (start..start + length, hole)));
             }
         }
         holes.sort_by_key(|(range, _)| range.start);
+        let mut from = 0;
         for (range, hole) in holes {
             self.parts.push(Part {
-                literal: literal..range.start,
+                literal: from..range.start,
                 hole,
             });
-            literal = range.end;
+            from = range.end;
         }
-        self.tail = literal;
+        self.tail = from;
     }
 
     /// Forgets the shape.
@@ -94,7 +92,7 @@ impl Shape {
     }
 
     /// What `payload` holds, if it has this shape.
-    pub(super) fn fit<'a>(&self, payload: &'a [u8]) -> Option<Fit<'a>> {
+    pub(super) fn fit<'a>(&mut self, payload: &'a [u8]) -> Option<Fit<'a>> {
         if self.parts.is_empty() {
             return None;
         }
@@ -102,27 +100,35 @@ impl Shape {
         let mut fit = Fit {
             text: Cow::Borrowed(""),
             completion: None,
-            ids: None,
+            has_ids: false,
         };
         for part in &self.parts {
             rest = rest.strip_prefix(&self.bytes[part.literal.clone()])?;
             let length = match part.hole {
-                Hole::Text => string(rest)?,
-                Hole::Completion | Hole::Number => digits(rest),
-                Hole::Ids => id_list(rest),
-            };
-            let (value, after) = rest.split_at(length);
-            match part.hole {
-                Hole::Text => fit.text = unescape(value)?,
-                Hole::Completion => fit.completion = Some(number(value)?),
-                Hole::Number => {
-                    number(value)?;
+                Hole::Text => {
+                    let length = string(rest)?;
+                    fit.text = unescape(&rest[..length])?;
+                    length
                 }
-                Hole::Ids => fit.ids = Some(std::str::from_utf8(value).ok()?),
-            }
-            rest = after;
+                Hole::Completion => {
+                    let number = number(rest)?;
+                    fit.completion = Some(number.value);
+                    number.digits
+                }
+                Hole::Number => number(rest)?.digits,
+                Hole::Ids => {
+                    fit.has_ids = true;
+                    ids(rest, &mut self.ids)?
+                }
+            };
+            rest = &rest[length..];
         }
         (rest == &self.bytes[self.tail..]).then_some(fit)
+    }
+
+    /// The ids of the payload that fitted last.
+    pub(super) fn ids(&self) -> &[u32] {
+        &self.ids
     }
 }
 
@@ -152,23 +158,47 @@ fn unescape(value: &[u8]) -> Option<Cow<'_, str>> {
         .map(Cow::Owned)
 }
 
-fn digits(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|b| b.is_ascii_digit()).count()
+/// A JSON number without sign or fraction.
+struct Number {
+    value: u64,
+    digits: usize,
 }
 
-fn id_list(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .take_while(|b| b.is_ascii_digit() || **b == b',')
-        .count()
-}
-
-/// A JSON number without sign or fraction; none if it is empty, has leading zeros or is too large.
-fn number(value: &[u8]) -> Option<u64> {
-    if value.len() > 1 && value[0] == b'0' {
-        return None;
+/// The number that begins here; none if there is none, or it has leading zeros or more than 19 digits.
+fn number(bytes: &[u8]) -> Option<Number> {
+    let mut number = Number {
+        value: 0,
+        digits: 0,
+    };
+    for byte in bytes {
+        if !byte.is_ascii_digit() {
+            break;
+        }
+        if number.digits == 19 || (number.digits == 1 && number.value == 0) {
+            return None;
+        }
+        number.value = number.value * 10 + u64::from(byte - b'0');
+        number.digits += 1;
     }
-    std::str::from_utf8(value).ok()?.parse().ok()
+    (number.digits > 0).then_some(number)
+}
+
+/// Reads the list of ids that begins here, up to its closing bracket, into `ids`; returns its length in bytes.
+fn ids(bytes: &[u8], ids: &mut Vec<u32>) -> Option<usize> {
+    ids.clear();
+    if bytes.first() == Some(&b']') {
+        return Some(0);
+    }
+    let mut at = 0;
+    loop {
+        let number = number(&bytes[at..])?;
+        ids.push(u32::try_from(number.value).ok()?);
+        at += number.digits;
+        if bytes.get(at) != Some(&b',') {
+            return Some(at);
+        }
+        at += 1;
+    }
 }
 
 #[cfg(test)]
@@ -188,8 +218,8 @@ mod tests {
 
     #[test]
     fn a_chunk_that_differs_in_its_text_only_fits() {
-        let shape = learned(PLAIN, "Apple");
-        let fit = |text: &str| {
+        let mut shape = learned(PLAIN, "Apple");
+        let mut fit = |text: &str| {
             let payload = String::from_utf8_lossy(PLAIN).replace("Apple", text);
             shape.fit(payload.as_bytes()).map(|f| f.text.into_owned())
         };
@@ -201,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_chunk_that_differs_elsewhere_or_is_no_json_does_not_fit() {
-        let shape = learned(PLAIN, "Apple");
+        let mut shape = learned(PLAIN, "Apple");
         for wrong in [
             r#"{"id":"x","choices":[{"delta":{"content":"Apple"},"finish_reason":"stop"}]}"#,
             r#"{"id":"x","choices":[{"delta":{"content":"Apple"},"finish_reason":null}]"#,
@@ -226,12 +256,13 @@ mod tests {
 
     #[test]
     fn counts_and_ids_are_read_at_their_places() {
-        let shape = learned(FULL, " cherry");
+        let mut shape = learned(FULL, " cherry");
         let payload = br#"{"choices":[{"text":", date","token_ids":[28,3688]}],"usage":{"prompt_tokens":44,"total_tokens":47,"completion_tokens":3}}"#;
         let fit = shape.fit(payload).expect("same shape");
         assert_eq!(fit.text, ", date");
         assert_eq!(fit.completion, Some(3));
-        assert_eq!(fit.ids, Some("28,3688"));
+        assert!(fit.has_ids);
+        assert_eq!(shape.ids(), [28, 3688]);
         let other = br#"{"choices":[{"text":", date","token_ids":[28]}],"usage":{"prompt_tokens":45,"total_tokens":47,"completion_tokens":3}}"#;
         assert_eq!(shape.fit(other), None, "another prompt count");
     }

@@ -132,6 +132,17 @@ impl Container {
     }
 }
 
+/// The container that a process belongs to, from its `/proc/PID/cgroup`: the last group of 64 hexadecimal digits in it.
+///
+/// Nothing on the host itself, and nothing from inside a container's own control group namespace, where the path is `/`.
+pub fn container_id(cgroup: &str) -> Option<String> {
+    let is_id = |part: &&str| part.len() == 64 && part.bytes().all(|b| b.is_ascii_hexdigit());
+    cgroup
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .rfind(is_id)
+        .map(str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,5 +191,19 @@ mod tests {
         assert_eq!(log.may_lose(), None);
         log.options.insert("mode".into(), "non-blocking".into());
         assert!(log.may_lose().unwrap().contains("drop"));
+    }
+
+    #[test]
+    fn every_engine_writes_the_id_into_the_control_group() {
+        let id = "4b1d8c2e6a7f4d3c9b0e5f6a7d8c9b0a1f2e3d4c5b6a79880716253443526170";
+        for group in [
+            format!("0::/system.slice/docker-{id}.scope"),
+            format!("0::/kubepods.slice/kubepods-pod1_2.slice/cri-containerd-{id}.scope"),
+            format!("0::/machine.slice/libpod-{id}.scope/container"),
+            format!("12:memory:/docker/{id}\n11:cpu:/docker/{id}\n"),
+        ] {
+            assert_eq!(container_id(&group).as_deref(), Some(id), "{group}");
+        }
+        assert_eq!(container_id("0::/user.slice/user-0.slice"), None);
     }
 }

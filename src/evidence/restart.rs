@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::pack::PackFault;
+use super::pack_fault::PackFault;
 
 /// What is known of a pack for this question.
 #[derive(Debug, Clone, Default)]
@@ -105,7 +105,7 @@ fn remote_code(pack: &PackView, config: &Value, from: &str) -> Vec<PackFault> {
 fn tokenizer(pack: &PackView) -> Vec<PackFault> {
     let mut faults = Vec::new();
     let whole = |set: &&[&str]| set.iter().all(|file| pack.has(file));
-    if !TOKENIZERS.iter().any(|set| whole(&set)) {
+    if !TOKENIZERS.iter().any(whole) {
         faults.push(needed(
             "tokenizer.json",
             "there is no tokenizer of any known form",

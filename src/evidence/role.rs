@@ -40,14 +40,44 @@ pub struct Rank {
     pub ep: Option<u32>,
 }
 
-/// One sign of a role: a text in the command line, and what it stands for.
+/// One sign of a role: a text, where it stands in the command line, and what it stands for.
 struct Sign {
     text: &'static str,
+    place: Place,
     role: Role,
 }
 
+/// Where a sign stands.
+enum Place {
+    /// At the beginning: a title that the process gave itself. A script that merely names it is no worker.
+    Title,
+    /// Anywhere: a program or module, behind an interpreter and its options.
+    Command,
+}
+
+const fn title(text: &'static str, role: Role) -> Sign {
+    Sign {
+        text,
+        place: Place::Title,
+        role,
+    }
+}
+
 const fn sign(text: &'static str, role: Role) -> Sign {
-    Sign { text, role }
+    Sign {
+        text,
+        place: Place::Command,
+        role,
+    }
+}
+
+impl Sign {
+    fn is_in(&self, line: &str) -> bool {
+        match self.place {
+            Place::Title => line.starts_with(self.text),
+            Place::Command => line.contains(self.text),
+        }
+    }
 }
 
 const WORKER: Role = Role::Worker {
@@ -66,15 +96,15 @@ const SIGNS: &[Sign] = &[
     sign("slirp4netns", Role::Proxy),
     sign("pasta.avx2", Role::Proxy),
     sign("kubectl port-forward", Role::Proxy),
-    sign("VLLM::Worker", WORKER),
-    sign("VLLM::EngineCore", Role::EngineCore),
-    sign("VLLM::APIServer", Role::ApiServer),
-    sign("VLLM::DP", Role::Aide),
-    sign("sglang::scheduler", WORKER),
-    sign("sglang::detokenizer", Role::Aide),
-    sign("sglang::data_parallel_controller", Role::Aide),
-    sign("sglang::", Role::ApiServer),
-    sign("ray::RayWorkerWrapper", WORKER),
+    title("VLLM::Worker", WORKER),
+    title("VLLM::EngineCore", Role::EngineCore),
+    title("VLLM::APIServer", Role::ApiServer),
+    title("VLLM::DP", Role::Aide),
+    title("sglang::scheduler", WORKER),
+    title("sglang::detokenizer", Role::Aide),
+    title("sglang::data_parallel_controller", Role::Aide),
+    title("sglang::", Role::ApiServer),
+    title("ray::RayWorkerWrapper", WORKER),
     sign("multiprocessing.resource_tracker", Role::Aide),
     sign("multiprocessing.forkserver", Role::Aide),
     sign("text-generation-server", WORKER),
@@ -95,7 +125,7 @@ impl Role {
     /// The role that a command line (or the title that replaced it) suggests.
     pub fn of_command(cmdline: &[String]) -> Self {
         let line = cmdline.join(" ");
-        let Some(found) = SIGNS.iter().find(|s| line.contains(s.text)) else {
+        let Some(found) = SIGNS.iter().find(|sign| sign.is_in(&line)) else {
             return Self::Unknown;
         };
         match found.role {
@@ -186,6 +216,7 @@ mod tests {
             Role::Proxy
         );
         assert_eq!(role("sleep 5"), Role::Unknown);
+        assert_eq!(role("pgrep -f VLLM::Worker_TP0"), Role::Unknown);
     }
 
     #[test]

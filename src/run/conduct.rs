@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::boot::{self, Context, LogHand, Stage};
 use super::progress::{Listener, Progress};
 use super::window::{Open, Yield};
-use super::{host, load, look, needle, references, residents, score};
+use super::{count, host, load, look, needle, pack, references, residents, score};
 use crate::archive::journal::Journal;
 use crate::archive::record::{Record, Start};
 use crate::archive::rundir::{ArchiveError, RunDir, sha256_hex};
@@ -245,16 +245,19 @@ impl<'a> Walker<'a> {
             Task::Needle(task) => Prepared::Needle(needle::prepare(stage, task, seed, &planned.id).await),
             Task::Score(task) => Prepared::Score(score::prepare(stage, task, gate_dir).await),
             Task::Look => Prepared::Look,
-            Task::Audit(_) | Task::Count(_) | Task::Pack(_) | Task::External(_) => Prepared::Look,
+            Task::Count(rows) => Prepared::Done(count::count(stage, rows)),
+            Task::Pack(task) => Prepared::Done(pack::compare(task, gate_dir)),
+            Task::Audit(_) | Task::External(_) => Prepared::Look,
         };
         let open = Open::open(self.dir, stage, planned, case).await?;
         let outcome: Yield = match prepared {
             Prepared::Load(load) => load::perform(stage, load, open.opened(), self.cancel, &mut sink).await,
             Prepared::Needle(needle) => needle::perform(stage, needle, open.opened(), self.cancel, &mut sink).await,
             Prepared::Score(score) => {
-                score::perform(stage, score, self.dir, &planned.id, self.cancel, &mut sink).await?
+                score::perform(stage, score, self.dir, &planned.id, self.cancel).await?
             }
             Prepared::Look => look::look(stage).await,
+            Prepared::Done(outcome) => outcome,
         };
         if let Some(fault) = sink.failed.take() {
             return Err(fault);
@@ -338,6 +341,8 @@ enum Prepared {
     Needle(needle::Prepared),
     Score(score::Prepared),
     Look,
+    /// What needed no open window: it is recorded in one all the same, so that it has a place and a time.
+    Done(Yield),
 }
 
 /// Where each request goes as it ends.

@@ -4,13 +4,16 @@
 
 pub mod boot;
 pub mod conduct;
+pub mod count;
 pub mod gauges;
 pub mod host;
 pub mod load;
 pub mod look;
 pub mod needle;
+pub mod pack;
 pub mod progress;
 pub mod references;
 pub mod residents;
 pub mod score;
+pub mod survey;
 pub mod window;

@@ -2,6 +2,14 @@
 //!
 //! Pure: text comes in as an argument. The kinds of checks come in as a table, so that this room need not know them.
 
+mod builds;
+mod checks;
 pub mod expect;
+pub mod faults;
 pub mod gate;
 pub mod kind;
+mod paths;
+pub mod read;
+pub mod schema;
+mod seat;
+mod walk;

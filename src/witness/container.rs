@@ -8,14 +8,19 @@ use bollard::models::{ContainerInspectResponse, MountPoint};
 use bollard::query_parameters::{InspectContainerOptions, LogsOptionsBuilder};
 use futures_util::{Stream, StreamExt};
 
+use super::bounded;
 use super::log_source::Start;
+use super::processes::RIGHTS;
 use crate::evidence::absence::{Absent, Sighting};
-use crate::evidence::container::{Container, ContainerMount, LogDriver, Run};
+use crate::evidence::container::{Container, ContainerMount, LogDriver, Run, container_id};
 use crate::evidence::mounts::Access;
 use crate::evidence::redaction::{EnvVar, redact_arguments};
 
 /// Seconds that an engine may take to begin an answer; a healthy one takes milliseconds, a busy host some seconds.
 const ANSWER_S: u64 = 20;
+
+/// Bytes of a control group file that are read; it has a line a controller.
+const CGROUP_BYTES: u64 = 64 * 1024;
 
 /// What to do when no engine answers.
 const ENGINE_CURE: &str = "start docker or podman's service (`systemctl --user start podman.socket`), join the group of its socket, \
@@ -120,6 +125,22 @@ impl Engine {
             "see its name with `docker ps -a` (or `podman ps -a`)",
         )
     }
+}
+
+/// The id of the container that process `pid` belongs to; absent outside one, or if it cannot be told from here.
+pub fn of_process(pid: u32) -> Sighting<String> {
+    let path = format!("/proc/{pid}/cgroup");
+    bounded::read(Path::new(&path), CGROUP_BYTES)
+        .map_err(|error| Absent::new(format!("reading `{path}`: {error}"), RIGHTS))
+        .and_then(|bytes| {
+            container_id(&String::from_utf8_lossy(&bytes)).ok_or_else(|| {
+                Absent::new(
+                    format!("process {pid} is in no container that can be seen from here"),
+                    "run sekimon on the host, or name the container in the gate",
+                )
+            })
+        })
+        .into()
 }
 
 /// Sockets where an engine usually listens, most likely first. `docker_host` and `runtime_dir` are the variables
@@ -338,6 +359,16 @@ pub(crate) mod tests {
             .into_result()
             .unwrap_err();
         assert!(absent.why.contains("none.sock") && absent.mend.contains("podman"));
+    }
+
+    #[test]
+    fn a_process_outside_any_container_is_told_apart() {
+        // The tests themselves may run in a container; a process that is gone is in none.
+        let gone = of_process(u32::MAX).into_result().unwrap_err();
+        assert!(gone.why.contains("cgroup"), "{gone}");
+        if let Sighting::Seen { value } = of_process(std::process::id()) {
+            assert_eq!(value.len(), 64);
+        }
     }
 
     #[test]

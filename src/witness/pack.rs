@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use super::bounded;
 use super::digest::{sha256, sha256_of};
 use crate::evidence::absence::Absent;
-use crate::evidence::pack::{Content, Entry, Leads, Manifest, PackFault, WHOLE_LIMIT, stretches};
+use crate::evidence::pack::{Content, Entry, Leads, Manifest, WHOLE_LIMIT, stretches};
+use crate::evidence::pack_fault::PackFault;
 use crate::evidence::restart::{PackView, restart_faults};
 
 /// Files and links of one pack at most; the largest packs have some hundreds.

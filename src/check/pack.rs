@@ -1,0 +1,104 @@
+//! `pack`: a model pack against its manifest, and whether the seat could start from it again.
+
+use crate::judge::finding::Reason;
+use crate::judge::sample::{Concludes, Conclusion, Measured, Sample, View};
+use crate::judge::verdict::Verdict;
+use crate::plan::task::{PackTask, Task};
+use crate::plan::{Planned, WindowWish};
+use crate::spec::gate::{Check, Gate};
+use crate::spec::kind::{Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes};
+
+/// The kind.
+#[derive(Debug)]
+pub(super) struct Pack;
+
+const FIGURES: &[FigureKind] = &[FigureKind {
+    name: "pack_faults",
+    unit: "faults",
+    unit_aliases: &[("", 1.0)],
+    words: &[],
+    judged: Judged::Each,
+    about: "Changed, missing and extra files, links that leave the pack or dangle, and what a restart would miss.",
+}];
+
+const KEYS: &[Key] = &[
+    Key { name: "dir", takes: Takes::Text, default: Default::Required, about: "Folder of the pack." },
+    Key {
+        name: "manifest",
+        takes: Takes::Text,
+        default: Default::Absent,
+        about: "Manifest that `sekimon pack manifest DIR` wrote; without one only links and restart needs are looked at.",
+    },
+];
+
+impl Kind for Pack {
+    fn name(&self) -> &'static str {
+        "pack"
+    }
+
+    fn about(&self) -> &'static str {
+        "The model pack is the certified one, no link leaves it or dangles, and nothing that a restart would need is missing."
+    }
+
+    fn keys(&self) -> &'static [Key] {
+        KEYS
+    }
+
+    fn figures(&self) -> &'static [FigureKind] {
+        FIGURES
+    }
+
+    fn proof(&self) -> ProofNeed {
+        ProofNeed::None
+    }
+
+    fn default_repeats(&self) -> u32 {
+        1
+    }
+
+    fn cells(&self, _params: &Params) -> Vec<String> {
+        vec![String::new()]
+    }
+
+    fn faults(&self, _check: &Check, _gate: &Gate) -> Vec<KindFault> {
+        Vec::new()
+    }
+}
+
+impl Planned for Pack {
+    fn windows(&self, check: &Check, _cell: &str, _repeat: u32) -> Vec<WindowWish> {
+        let text = |key| check.params.text(key).unwrap_or_default().to_owned();
+        vec![WindowWish {
+            part: "measure".into(),
+            task: Task::Pack(PackTask { dir: text("dir"), manifest: text("manifest") }),
+        }]
+    }
+}
+
+impl Concludes for Pack {
+    fn conclude(&self, view: &View<'_>) -> Conclusion {
+        let mut conclusion = Conclusion::default();
+        for window in view.windows("measure") {
+            if let Some(why) = window.results.get("pack_absent").and_then(|v| v.as_str()) {
+                conclusion.reasons.push(Reason::new("pack.unread", Verdict::Unproven, why, why));
+                continue;
+            }
+            let faults: Vec<&str> = window
+                .results
+                .get("pack_faults")
+                .and_then(|v| v.as_array())
+                .map(|list| list.iter().filter_map(|f| f.as_str()).collect())
+                .unwrap_or_default();
+            // Twenty faults tell what is wrong with a pack; ten thousand would hide it.
+            conclusion.reasons.extend(
+                faults.iter().take(20).map(|f| Reason::new("pack.fault", Verdict::Fail, *f, *f)),
+            );
+            conclusion.measured.push(Measured {
+                figure: "pack_faults",
+                sample: Sample::Each(vec![faults.len() as f64]),
+                windows: vec![window.id.clone()],
+            });
+        }
+        conclusion
+    }
+}

@@ -1,0 +1,301 @@
+//! Answers that collapsed into repetition. A loop is fast and every drafter guesses it: a collapsed build was seen at 2.3
+//! times the healthy speed, with HTTP 200 and equal texts in all repeats. Its figures are void, not good.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+
+/// Why an answer is no text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reason {
+    /// A stretch of it shrinks too well.
+    Compresses {
+        /// Bytes before over bytes after, of the worst stretch.
+        ratio: f64,
+    },
+    /// Most of its runs of four units come again.
+    FewDistinct {
+        /// Distinct runs of four over all of them.
+        share: f64,
+    },
+    /// One unit again and again.
+    Run {
+        /// The unit, cut at 20 characters.
+        unit: String,
+        /// How often in a row.
+        times: usize,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Compresses { ratio } => write!(
+                f,
+                "the text repeats itself (a stretch shrinks {ratio:.1}-fold)"
+            ),
+            Self::FewDistinct { share } => {
+                write!(
+                    f,
+                    "the text repeats itself ({:.0} % of its runs of four words are distinct)",
+                    share * 100.0
+                )
+            }
+            Self::Run { unit, times } => {
+                write!(f, "the text repeats `{unit}` {times} times in a row")
+            }
+        }
+    }
+}
+
+/// A stretch for the zlib ratio, in bytes: short enough that a loop at the end is not diluted by a healthy beginning.
+const STRETCH: usize = 2048;
+/// The zlib ratio of a stretch that no text reaches. Prose of 2 kB has 1.7 to 2.6, code with its indentation up to 5; a
+/// loop of one sentence has 15 and more. (Over a whole answer 4 is the usual limit; code alone passes that.)
+pub const COMPRESSION_LIMIT: f64 = 6.5;
+/// Distinct runs of four units over all, below which most of a text is said twice. Prose has 0.97 and more, code 0.8.
+pub const DISTINCT_LIMIT: f64 = 0.5;
+/// One word or letter in a row: longer than any emphasis.
+pub const RUN_LIMIT: usize = 16;
+/// One mark in a row: rulers and tables have a hundred.
+const MARK_RUN_LIMIT: usize = 256;
+/// Units below which shares mean nothing.
+const FEWEST_UNITS: usize = 48;
+
+/// Whether an answer collapsed into repetition, and how.
+pub fn degenerate(text: &str) -> Option<Reason> {
+    let units = units(text);
+    if let Some(run) = longest_run(&units).filter(|r| r.times > RUN_LIMIT) {
+        return Some(Reason::Run {
+            unit: run.unit.chars().take(20).collect(),
+            times: run.times,
+        });
+    }
+    if let Some(run) = character_run(text) {
+        return Some(run);
+    }
+    if let Some(share) = distinct_share(&units).filter(|s| *s < DISTINCT_LIMIT) {
+        return Some(Reason::FewDistinct { share });
+    }
+    let ratio = compression(text)?;
+    (ratio > COMPRESSION_LIMIT).then_some(Reason::Compresses { ratio })
+}
+
+/// Words; where a script has no blanks, each character is one.
+fn units(text: &str) -> Vec<&str> {
+    let mut units = Vec::new();
+    for word in text.split_whitespace() {
+        let mut start = 0;
+        for (at, c) in word.char_indices() {
+            if is_cjk(c) {
+                units.extend((start < at).then(|| &word[start..at]));
+                start = at + c.len_utf8();
+                units.push(&word[at..start]);
+            }
+        }
+        units.extend((start < word.len()).then(|| &word[start..]));
+    }
+    units
+}
+
+/// Kana, ideographs, and full-width forms; Hangul is written with blanks.
+fn is_cjk(c: char) -> bool {
+    matches!(u32::from(c), 0x3000..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xf900..=0xfaff | 0xff00..=0xffef | 0x20000..=0x3ffff)
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Run<'a> {
+    unit: &'a str,
+    times: usize,
+}
+
+fn longest_run<'a>(units: &[&'a str]) -> Option<Run<'a>> {
+    units
+        .chunk_by(|a, b| a == b)
+        // Marks alone are rulers and tables (`|`, `…`).
+        .filter(|run| run[0].chars().any(char::is_alphanumeric))
+        .map(|run| Run {
+            unit: run[0],
+            times: run.len(),
+        })
+        .max_by_key(|run| run.times)
+}
+
+/// One character in a row within a word, where words do not show it.
+fn character_run(text: &str) -> Option<Reason> {
+    let (mut last, mut times) = (None, 0_usize);
+    for c in text.chars() {
+        if last == Some(c) {
+            times += 1;
+        } else {
+            (last, times) = (Some(c), 1);
+        }
+        let limit = match c {
+            c if c.is_whitespace() => continue,
+            // A digit in a row can be a number (`0.0000…`, `1000000000`).
+            c if c.is_alphabetic() => RUN_LIMIT,
+            '!' | '?' | '！' | '？' => 2 * RUN_LIMIT,
+            _ => MARK_RUN_LIMIT,
+        };
+        if times > limit {
+            return Some(Reason::Run {
+                unit: c.to_string(),
+                times,
+            });
+        }
+    }
+    None
+}
+
+/// Distinct runs of four units over all; absent for a text that is too short to say.
+pub fn distinct_four_grams(text: &str) -> Option<f64> {
+    distinct_share(&units(text))
+}
+
+fn distinct_share(units: &[&str]) -> Option<f64> {
+    if units.len() < FEWEST_UNITS {
+        return None;
+    }
+    let all = units.len() - 3;
+    let distinct: HashSet<&[&str]> = units.windows(4).collect();
+    Some(distinct.len() as f64 / all as f64)
+}
+
+/// The largest zlib ratio of the stretches of a text; absent for a text that is shorter than half of one.
+pub fn compression(text: &str) -> Option<f64> {
+    let bytes = text.as_bytes();
+    let half = STRETCH / 2;
+    if bytes.len() < half {
+        return None;
+    }
+    // Half-overlapping, so that a loop is not cut in two; the last one reaches the end.
+    let starts = (0..bytes.len().saturating_sub(half))
+        .step_by(half)
+        .chain([bytes.len().saturating_sub(STRETCH)]);
+    starts
+        .map(|start| &bytes[start..bytes.len().min(start + STRETCH)])
+        .filter_map(|stretch| Some(stretch.len() as f64 / deflated(stretch)? as f64))
+        .max_by(f64::total_cmp)
+}
+
+fn deflated(bytes: &[u8]) -> Option<usize> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(6));
+    encoder.write_all(bytes).ok()?;
+    encoder.finish().ok().map(|out| out.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixture(name: &str) -> String {
+        let path = format!("{}/fixtures/workloads/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).expect("a fixture")
+    }
+
+    #[test]
+    fn healthy_prose_and_code_are_text() {
+        for name in [
+            "ppl/en.txt",
+            "ppl/ja.txt",
+            "ppl/code.txt",
+            "en/tasks.md",
+            "ja/tasks.md",
+            "code/tasks.md",
+        ] {
+            assert_eq!(degenerate(&fixture(name)), None, "{name}");
+        }
+        assert!(distinct_four_grams(&fixture("ppl/en.txt")).expect("long") > 0.9);
+    }
+
+    #[test]
+    fn every_source_of_this_house_is_text() {
+        let mut open = vec![std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")];
+        let mut read = 0;
+        while let Some(dir) = open.pop() {
+            for entry in std::fs::read_dir(dir).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    open.push(path);
+                } else {
+                    let text = std::fs::read_to_string(&path).expect("a source");
+                    assert_eq!(degenerate(&text), None, "{}", path.display());
+                    read += 1;
+                }
+            }
+        }
+        assert!(read > 10);
+    }
+
+    #[test]
+    fn a_loop_of_a_sentence_is_not() {
+        let loops = [
+            "The cat sat on the mat, and the dog lay by the door. ",
+            "今日は天気がいいので、散歩に出かけました。",
+            "    return value;\n}\n\n",
+        ];
+        for sentence in loops {
+            assert!(degenerate(&sentence.repeat(60)).is_some(), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_loop_after_a_healthy_beginning_is_seen() {
+        let healthy: String = fixture("ppl/en.txt").chars().take(6_000).collect();
+        assert_eq!(degenerate(&healthy), None);
+        let looped = format!("{healthy}{}", "and so it goes on, as it must. ".repeat(80));
+        assert!(
+            matches!(degenerate(&looped), Some(Reason::Compresses { .. })),
+            "{:?}",
+            degenerate(&looped)
+        );
+    }
+
+    #[test]
+    fn a_loop_of_a_whole_paragraph_is_seen() {
+        let paragraph: String = fixture("ppl/en.txt").chars().take(1_500).collect();
+        let reason = degenerate(&paragraph.repeat(5));
+        assert!(
+            matches!(reason, Some(Reason::FewDistinct { share }) if share < 0.3),
+            "{reason:?}"
+        );
+    }
+
+    #[test]
+    fn one_word_or_letter_in_a_row_is_not() {
+        for text in [
+            &"ok ".repeat(17),
+            &"あ".repeat(17),
+            &format!("x{}", "a".repeat(17)),
+            &"!".repeat(40),
+        ] {
+            assert!(
+                matches!(degenerate(text), Some(Reason::Run { .. })),
+                "{text}"
+            );
+        }
+        assert_eq!(degenerate(&"ok ".repeat(16)), None);
+    }
+
+    #[test]
+    fn rulers_tables_and_numbers_are_text() {
+        let text = format!(
+            "| a | b |\n|{}|{}|\n{}\n1{}\n",
+            "-".repeat(40),
+            "-".repeat(40),
+            "=".repeat(80),
+            "0".repeat(40)
+        );
+        assert_eq!(degenerate(&text), None);
+        assert_eq!(degenerate(""), None);
+    }
+
+    #[test]
+    fn a_reason_reads_as_a_clause() {
+        let reason = degenerate(&"ok ".repeat(20)).expect("a loop").to_string();
+        assert_eq!(reason, "the text repeats `ok` 20 times in a row");
+    }
+}

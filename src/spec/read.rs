@@ -1,0 +1,130 @@
+//! Text in, gate out: the order of reading, and what holds between the parts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use toml::de::DeTable;
+
+use super::builds;
+use super::checks;
+use super::faults::{Fault, Faults, Severity};
+use super::gate::{Gate, Occupancy, RecordedRun};
+use super::kind::Kind;
+use super::paths;
+use super::seat;
+use super::walk::{Ledger, Walk};
+
+/// A gate that read well.
+#[derive(Debug)]
+pub struct Reading {
+    /// The gate.
+    pub gate: Gate,
+    /// What a person should look at all the same.
+    pub warnings: Faults,
+}
+
+/// Where named things stand, for faults that are found later.
+pub(super) type Places = BTreeMap<String, Range<usize>>;
+
+/// Reads a gate file.
+///
+/// # Errors
+/// Every fault of the file, each at its place.
+pub fn read(name: &str, file: &str, source: &str, kinds: &[&'static dyn Kind]) -> Result<Reading, Faults> {
+    let ledger = Ledger::default();
+    let (document, errors) = DeTable::parse_recoverable(source);
+    for error in &errors {
+        let span = error.span().unwrap_or(0..0);
+        ledger.error(span, error.message().to_owned(), "here", None);
+    }
+    let root = Walk::new(&ledger, document.get_ref(), "the gate", 0..0);
+    let gate = gate(name, source, &root, &ledger, kinds);
+    root.close(&[]);
+    let all = ledger.take();
+    let faults = |severity| Faults {
+        file: file.into(),
+        source: source.into(),
+        list: all.iter().filter(|f: &&Fault| severity == f.severity).cloned().collect(),
+    };
+    let errors = faults(Severity::Error);
+    match gate {
+        Some(gate) if errors.is_empty() => Ok(Reading { gate, warnings: faults(Severity::Warning) }),
+        _ => Err(Faults { list: all, ..errors }),
+    }
+}
+
+fn gate<'a>(
+    name: &str,
+    source: &str,
+    root: &Walk<'a, '_>,
+    ledger: &'a Ledger,
+    kinds: &[&'static dyn Kind],
+) -> Option<Gate> {
+    let title = root.required("title", "\"what this gate is for\"").and_then(|n| super::walk::text(ledger, n, "title"));
+    let seat = seat::read(root, ledger);
+    let mut build_places = Places::new();
+    let builds = builds::read(root, ledger, source, &mut build_places);
+    let mut path_places = Places::new();
+    let dialect = seat.as_ref().and_then(|s| s.dialect);
+    let paths = paths::read(root, ledger, source, dialect, &mut path_places);
+    let runs = runs(root, ledger);
+    let mut gate = Gate {
+        name: name.into(),
+        title: title.unwrap_or_default(),
+        seat: seat?,
+        builds,
+        paths,
+        checks: Vec::new(),
+        runs,
+        source: source.into(),
+    };
+    builds::hold(&gate, ledger, &build_places);
+    let checks = checks::read(root, ledger, source, kinds, &mut gate);
+    gate.checks = checks;
+    used(&gate, ledger, &path_places);
+    restored(&gate, root, ledger);
+    Some(gate)
+}
+
+/// Paths that are named must be defined, and those that are defined should be named.
+fn used(gate: &Gate, ledger: &Ledger, places: &Places) {
+    let named: BTreeSet<&str> = gate
+        .checks
+        .iter()
+        .filter_map(|c| c.path.as_deref())
+        .chain(gate.builds.iter().filter_map(|b| b.path.as_deref()))
+        .collect();
+    for path in gate.paths.iter().filter(|p| !named.contains(p.name.as_str())) {
+        if let Some(span) = places.get(&path.name) {
+            ledger.warn(span.clone(), format!("the path `{}` is defined and no check or build names it", path.name), "never used", None);
+        }
+    }
+}
+
+fn restored(gate: &Gate, root: &Walk<'_, '_>, ledger: &Ledger) {
+    let Some(restore) = &gate.seat.restore else { return };
+    if gate.build(restore).is_none() {
+        let names: Vec<&str> = gate.builds.iter().map(|b| b.name.as_str()).collect();
+        let help = super::walk::did_you_mean(restore, names.iter().copied());
+        ledger.error(root.place("seat"), format!("`restore` names the build `{restore}`, which is not defined"), "in here", help);
+    }
+    if gate.seat.occupancy == Occupancy::SideBySide {
+        ledger.warn(root.place("seat"), "`restore` beside `together`: every build is up at once, so nothing has to be put back", "in here", None);
+    }
+}
+
+fn runs(root: &Walk<'_, '_>, ledger: &Ledger) -> BTreeMap<String, RecordedRun> {
+    let mut runs = BTreeMap::new();
+    let Some(table) = root.table("runs", "[runs]") else { return runs };
+    for (name, _, node) in table.entries() {
+        let Some(run) = super::walk::table(ledger, node, name, format!("[runs.{name}]")) else { continue };
+        let path = run.required("report", "\"reports/…/report.json\"").and_then(|n| super::walk::text(ledger, n, "report"));
+        let build = run.text("build");
+        let sha256 = run.text("sha256");
+        run.close(&[]);
+        if let Some(path) = path {
+            runs.insert(name.to_owned(), RecordedRun { path, build, sha256 });
+        }
+    }
+    runs
+}
