@@ -231,6 +231,15 @@ pub fn duration(seconds: f64) -> String {
     format!("{} h {:02} min", minutes / 60, minutes % 60)
 }
 
+/// An instant as people read it: RFC 3339 without the fraction of a second, which report.json keeps.
+pub fn instant(text: &str) -> String {
+    let Some((seconds, rest)) = text.split_once('.') else {
+        return text.into();
+    };
+    let zone = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    format!("{seconds}{zone}")
+}
+
 /// Ranks as ranges, with how many they are (`0–7 (8)`).
 pub fn ranks(ranks: &[u32]) -> String {
     let mut sorted = ranks.to_vec();
@@ -339,6 +348,20 @@ mod tests {
         assert_eq!(duration(59.97), "1 min 00 s");
         assert_eq!(duration(245.0), "4 min 05 s");
         assert_eq!(duration(7_499.9), "2 h 05 min");
+    }
+
+    #[test]
+    fn an_instant_loses_its_fraction_and_nothing_else() {
+        assert_eq!(
+            instant("2026-12-01T11:55:13.598655948Z"),
+            "2026-12-01T11:55:13Z"
+        );
+        assert_eq!(
+            instant("2026-12-01T11:55:13.5+09:00"),
+            "2026-12-01T11:55:13+09:00"
+        );
+        assert_eq!(instant("2026-12-01T11:55:13Z"), "2026-12-01T11:55:13Z");
+        assert_eq!(instant(""), "");
     }
 
     #[test]

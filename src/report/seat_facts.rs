@@ -45,7 +45,7 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
             word(Phrase::RunStarted),
             format!(
                 "{} · {}",
-                clean(&run.started),
+                number::instant(&clean(&run.started)),
                 number::duration(run.seconds)
             ),
         ),

@@ -270,7 +270,7 @@ impl Page {
         for (index, column) in drawn.column_iter_mut().enumerate() {
             column.set_padding((u16::from(index == 0), 1));
         }
-        self.keep_short_columns_whole(&mut drawn);
+        self.keep_short_columns_whole(&mut drawn, table);
         let mut text = drawn.to_string() + "\n";
         if let Some(legend) = &table.legend {
             text.push_str(&self.paragraph(legend));
@@ -279,8 +279,8 @@ impl Page {
     }
 
     /// Lets only the long columns wrap, so that a number or a name is not torn apart to give a sentence room.
-    fn keep_short_columns_whole(&self, table: &mut comfy_table::Table) {
-        let widths = table.column_max_content_widths();
+    fn keep_short_columns_whole(&self, drawn: &mut comfy_table::Table, table: &Table) {
+        let widths = drawn.column_max_content_widths();
         let padded = |w: u16| w.saturating_add(PADDING);
         let total = widths
             .iter()
@@ -289,7 +289,8 @@ impl Page {
             return;
         }
         let mut order: Vec<usize> = (0..widths.len()).collect();
-        order.sort_by_key(|i| widths[*i]);
+        // Words break at their blanks; a number beside its unit, or a name, would break anywhere.
+        order.sort_by_key(|i| (is_prose(table, *i), widths[*i]));
         let mut room = self.width.0;
         for (done, index) in order.iter().enumerate() {
             let others = u16::try_from(order.len() - done - 1).unwrap_or(u16::MAX);
@@ -300,7 +301,7 @@ impl Page {
                 return;
             }
             room -= needed;
-            if let Some(column) = table.column_mut(*index) {
+            if let Some(column) = drawn.column_mut(*index) {
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
@@ -354,6 +355,16 @@ impl Page {
             Charset::Ascii => ascii(text),
         }
     }
+}
+
+/// Whether a column holds words with blanks between them.
+fn is_prose(table: &Table, index: usize) -> bool {
+    table.columns[index].align == Align::Left
+        && table
+            .rows
+            .iter()
+            .filter_map(|r| r.get(index))
+            .any(|c| c.text.contains(' ') || c.under.contains(' '))
 }
 
 /// The colour of a verdict, for tables and for text outside them.

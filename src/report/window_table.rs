@@ -53,7 +53,7 @@ fn row(window: &WindowRef, language: Language) -> Vec<Cell> {
         Cell::new(clean(&window.id)).over(clean(&window.part)),
         Cell::new(clean(&window.case)),
         Cell::new(clean(&window.build)).over(clean(&window.boot)),
-        Cell::new(clean(&window.started)).toned(Tone::Quiet),
+        Cell::new(number::instant(&clean(&window.started))).toned(Tone::Quiet),
         Cell::new(number::duration(window.seconds)),
         if failed.is_empty() {
             sent
