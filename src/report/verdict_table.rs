@@ -62,6 +62,14 @@ fn rows(finding: &Finding, language: Language) -> Vec<Row> {
     if rows.is_empty() {
         rows.push(Row::bare());
     }
+    // A limit that clears on a figure that proves nothing must not look green.
+    if matches!(finding.verdict, Verdict::Unproven | Verdict::Inconclusive) {
+        for row in &mut rows {
+            if row.limit.tone == Tone::Tinted(Verdict::Pass) {
+                row.limit.tone = Tone::Quiet;
+            }
+        }
+    }
     rows[0].verdict = Some(Cell::verdict(finding.verdict, language));
     rows[0].case = clean(&finding.id);
     rows[0].build = clean(&finding.build);
@@ -235,4 +243,19 @@ fn narrow(rows: &[Row], language: Language) -> Table {
         })
         .collect();
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn a_cleared_limit_is_green_only_where_the_case_is_decided() {
+        let mut finding = sample::passing().checks.remove(0);
+        let tone = |f: &Finding| rows(f, Language::En)[0].limit.tone;
+        assert_eq!(tone(&finding), Tone::Tinted(Verdict::Pass));
+        finding.verdict = Verdict::Unproven;
+        assert_eq!(tone(&finding), Tone::Quiet);
+    }
 }
