@@ -73,7 +73,7 @@ pub mod quality;
 pub mod report;
 pub mod run;
 pub mod seat;
-//TMP pub mod sim;
+pub mod sim;
 pub mod spec;
 pub mod stats;
 pub mod witness;

@@ -98,7 +98,9 @@ impl Client {
             .tcp_nodelay(true)
             // Python servers (uvicorn) close a connection after 5 s of rest; one that is about to be closed must not be
             // taken for the next request.
-            .pool_idle_timeout(Duration::from_secs(2))
+            // A connection of its own for each request: servers close kept ones after a number of requests (llama.cpp after
+            // 100), and a request that meets the closing is lost.
+            .pool_max_idle_per_host(0)
             .user_agent(concat!("sekimon/", env!("CARGO_PKG_VERSION")));
         if url.scheme() == "http" {
             // Plain HTTP needs no root certificates; reading the host's store costs more than the rest of the start.

@@ -1,0 +1,23 @@
+//! The embedded seat: a small real language model behind a real HTTP server, with faults to switch on.
+//!
+//! The model is an n-gram mixture over bytes, trained at start; decoding, speculation, logprobs, prompts and caches are
+//! real, only the pace is set. It speaks the OpenAI API and vLLM's surface, and says in `owned_by` that it is no vLLM.
+
+mod answer;
+mod counters;
+mod engine;
+pub mod fault;
+mod logfile;
+mod model;
+mod ngram;
+pub mod options;
+mod prefix_cache;
+mod request;
+mod retrieval;
+mod scoring;
+mod sequence;
+mod server;
+mod tokenizer;
+
+pub use options::Options;
+pub use server::{Bound, SimError, bind};
