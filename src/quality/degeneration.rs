@@ -40,7 +40,7 @@ impl fmt::Display for Reason {
             Self::FewDistinct { share } => {
                 write!(
                     f,
-                    "the text repeats itself ({:.0} % of its runs of four words are distinct)",
+                    "the text repeats itself (only {:.0} % of the runs of four words in one part are distinct)",
                     share * 100.0
                 )
             }
@@ -53,13 +53,19 @@ impl fmt::Display for Reason {
 
 /// A stretch for the zlib ratio, in bytes: short enough that a loop at the end is not diluted by a healthy beginning.
 const STRETCH: usize = 2048;
-/// The zlib ratio of a stretch that no text reaches. Prose of 2 kB has 1.7 to 2.6, code with its indentation up to 5; a
-/// loop of one sentence has 15 and more. (Over a whole answer 4 is the usual limit; code alone passes that.)
-pub const COMPRESSION_LIMIT: f64 = 6.5;
-/// Distinct runs of four units over all, below which most of a text is said twice. Prose has 0.97 and more, code 0.8.
-pub const DISTINCT_LIMIT: f64 = 0.5;
-/// One word or letter in a row: longer than any emphasis.
+/// The zlib ratio of a stretch that no text reaches.
+///
+/// Measured over 6,000 source files of Rust, Python and C, whose tests and tables are the most repetitive text that people
+/// write: median 3.0, 99th percentile 9.8, largest 11.0; prose has 2.1. Loops with a period up to 150 bytes have 15 to 30;
+/// longer periods show in their runs of four. (4 over a whole answer, as others take it, would void one source in seven.)
+pub const COMPRESSION_LIMIT: f64 = 12.0;
+/// Distinct runs of four units over all, below which most of a text is said three times. Over the same files: median 0.94,
+/// first percentile 0.55; prose has 0.94 and more.
+pub const DISTINCT_LIMIT: f64 = 0.35;
+/// One word, or one letter of a script without blanks, in a row: longer than any emphasis.
 pub const RUN_LIMIT: usize = 16;
+/// One letter within a word: strings of tests, hexadecimal masks and placeholders have up to 48.
+const LETTER_RUN_LIMIT: usize = 64;
 /// One mark in a row: rulers and tables have a hundred.
 const MARK_RUN_LIMIT: usize = 256;
 /// Units below which shares mean nothing.
@@ -77,8 +83,11 @@ pub fn degenerate(text: &str) -> Option<Reason> {
     if let Some(run) = character_run(text) {
         return Some(run);
     }
-    if let Some(share) = distinct_share(&units).filter(|s| *s < DISTINCT_LIMIT) {
-        return Some(Reason::FewDistinct { share });
+    // Loops begin late and last: the second half is also looked at alone.
+    for part in [&units[..], &units[units.len() / 2..]] {
+        if let Some(share) = distinct_share(part).filter(|s| *s < DISTINCT_LIMIT) {
+            return Some(Reason::FewDistinct { share });
+        }
     }
     let ratio = compression(text)?;
     (ratio > COMPRESSION_LIMIT).then_some(Reason::Compresses { ratio })
@@ -115,8 +124,11 @@ struct Run<'a> {
 fn longest_run<'a>(units: &[&'a str]) -> Option<Run<'a>> {
     units
         .chunk_by(|a, b| a == b)
-        // Marks alone are rulers and tables (`|`, `…`).
-        .filter(|run| run[0].chars().any(char::is_alphanumeric))
+        // Marks alone are rulers and tables (`|`, `…`), and tables of numbers repeat them (`0x00,`).
+        .filter(|run| {
+            run[0].chars().any(char::is_alphabetic)
+                && !run[0].contains(|c: char| c.is_ascii_digit())
+        })
         .map(|run| Run {
             unit: run[0],
             times: run.len(),
@@ -136,8 +148,9 @@ fn character_run(text: &str) -> Option<Reason> {
         let limit = match c {
             c if c.is_whitespace() => continue,
             // A digit in a row can be a number (`0.0000…`, `1000000000`).
-            c if c.is_alphabetic() => RUN_LIMIT,
-            '!' | '?' | '！' | '？' => 2 * RUN_LIMIT,
+            c if is_cjk(c) && c.is_alphabetic() => RUN_LIMIT,
+            c if c.is_alphabetic() => LETTER_RUN_LIMIT,
+            '!' | '?' | '！' | '？' => LETTER_RUN_LIMIT,
             _ => MARK_RUN_LIMIT,
         };
         if times > limit {
@@ -246,11 +259,12 @@ mod tests {
     fn a_loop_after_a_healthy_beginning_is_seen() {
         let healthy: String = fixture("ppl/en.txt").chars().take(6_000).collect();
         assert_eq!(degenerate(&healthy), None);
-        let looped = format!("{healthy}{}", "and so it goes on, as it must. ".repeat(80));
+        // Short enough that even the second half is mostly healthy: only the stretch shows it.
+        let looped = format!("{healthy}{}", "and so it goes on, as it must. ".repeat(70));
+        let reason = degenerate(&looped);
         assert!(
-            matches!(degenerate(&looped), Some(Reason::Compresses { .. })),
-            "{:?}",
-            degenerate(&looped)
+            matches!(reason, Some(Reason::Compresses { ratio }) if ratio > 15.0),
+            "{reason:?}"
         );
     }
 
@@ -269,8 +283,8 @@ mod tests {
         for text in [
             &"ok ".repeat(17),
             &"あ".repeat(17),
-            &format!("x{}", "a".repeat(17)),
-            &"!".repeat(40),
+            &format!("x{}", "a".repeat(65)),
+            &"!".repeat(65),
         ] {
             assert!(
                 matches!(degenerate(text), Some(Reason::Run { .. })),
