@@ -6,7 +6,7 @@ use crate::judge::sample::{Concludes, Conclusion, Measured, Sample, View};
 use crate::plan::task::{Ids, Load, Prompts, Task};
 use crate::plan::{Planned, WindowWish};
 use crate::spec::gate::{Check, Gate};
-use crate::spec::kind::{Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes};
+use crate::spec::kind::{FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _};
 
 /// The kind.
 #[derive(Debug)]

@@ -132,7 +132,10 @@ impl State {
     }
 
     fn push_in(&mut self, id: u32, before: &[u32]) {
-        self.weigh(id);
+        // Marks say nothing of the language.
+        if id < END {
+            self.weigh(id);
+        }
         if self.context.len() > 2 {
             let from = self.context.len().saturating_sub(MEMORY_ORDER);
             self.memory.learn_one(&self.context[from..], id);
