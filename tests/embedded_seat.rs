@@ -122,12 +122,12 @@ fn a_rotated_log_is_never_green() {
 
 #[test]
 fn http_500_in_the_middle_fails() {
-    falls(&["http-500-mid"], "throughput/code/1", "fail", "500");
+    falls(&["http-500-mid"], "throughput/code/4", "fail", "500");
 }
 
 #[test]
 fn a_cut_stream_fails() {
-    falls(&["stream-cut"], "throughput/code/1", "fail", "cut");
+    falls(&["stream-cut"], "throughput/code/4", "fail", "cut");
 }
 
 #[test]

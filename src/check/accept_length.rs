@@ -95,6 +95,7 @@ impl Concludes for AcceptLength {
                 Err(reason) => conclusion.reasons.push(reason),
             }
         }
+        conclusion.notes.extend(traffic::noted(view, &windows));
         conclusion.reasons.dedup_by(|a, b| a.code == b.code);
         conclusion.measured.extend(lengths.measured("accept_length", 1.0));
         conclusion.measured.extend(rates.measured("acceptance_rate", 0.0));

@@ -159,6 +159,7 @@ impl Concludes for Perplexity {
                 ));
                 return conclusion;
             }
+            conclusion.reasons.extend(probe(window));
             conclusion.reasons.extend(speculation(view, window));
         }
         let all: Vec<_> = windows.iter().flat_map(|w| w.exchanges.iter().map(move |e| (*w, e))).collect();
@@ -178,6 +179,20 @@ impl Concludes for Perplexity {
         conclusion.measured = figures(&scored, &ids);
         conclusion
     }
+}
+
+/// What the probe of three tokens found, before anything was scored.
+fn probe(window: &Window) -> Option<Reason> {
+    let fault = window.results.get("probe_fault").and_then(|v| v.as_str())?;
+    let infra = window.results.get("probe_infra").and_then(|v| v.as_bool()).unwrap_or(false);
+    let (code, verdict) =
+        if infra { ("logprobs.infra", Verdict::Inconclusive) } else { ("logprobs.invalid", Verdict::Fail) };
+    Some(Reason::new(
+        code,
+        verdict,
+        format!("{}: the logprobs of three tokens already fail: {fault}", window.id),
+        format!("{}: 3 トークンの試しで logprobs が成り立たない: {fault}", window.id),
+    ))
 }
 
 fn figures(scored: &[&ScoredWindow], ids: &[String]) -> Vec<Measured> {

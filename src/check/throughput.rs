@@ -98,6 +98,7 @@ impl Concludes for Throughput {
         if view.check.params.count("max_tokens").is_some_and(|n| n < 64) {
             conclusion.notes.push("answers under 64 tokens: the decode rate rests on few steps".into());
         }
+        conclusion.notes.extend(traffic::noted(view, &windows));
         conclusion
     }
 }

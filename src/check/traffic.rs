@@ -40,6 +40,12 @@ pub(super) const KEYS: &[Key] = &[
         default: Default::Text("ignored"),
         about: "`ignored`: the end token is ignored where the server can, so that every answer has `max_tokens` tokens; `free`: it ends by itself.",
     },
+    Key {
+        name: "repetition",
+        takes: Takes::Word(&["void", "noted"]),
+        default: Default::Text("void"),
+        about: "Answers that fall into a loop: `void` the case (a loop is fast and is accepted by every drafter), or are only `noted` for a model too small to write.",
+    },
 ];
 
 /// Cells `workload/streams`.
@@ -107,8 +113,17 @@ pub(super) fn objections(view: &View<'_>, windows: &[&Window]) -> Vec<Reason> {
         reasons.extend(short(&whole, view.check.params.count("max_tokens").unwrap_or(0)));
     }
     reasons.extend(bundled(view, &whole));
-    reasons.extend(degenerate(&whole));
+    if view.check.params.text("repetition") != Some("noted") {
+        reasons.extend(degenerate(&whole));
+    }
     reasons
+}
+
+/// A note on answers that fell into a loop, where they do not void the case.
+pub(super) fn noted(view: &View<'_>, windows: &[&Window]) -> Option<String> {
+    let whole: Vec<_> = windows.iter().flat_map(|w| w.exchanges.iter().map(move |e| (*w, e))).collect();
+    let reason = degenerate(&whole).filter(|_| view.check.params.text("repetition") == Some("noted"))?;
+    Some(format!("accepted by `repetition = \"noted\"`: {}", reason.text))
 }
 
 /// Requests that did not end whole.

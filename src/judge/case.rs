@@ -1,6 +1,6 @@
 //! One case from its evidence to its finding.
 
-use super::estimate;
+use super::estimate::{self, Design, Terms};
 use super::figure::{Decision, Figure, LimitOutcome};
 use super::finding::{Finding, Proof, ProofVerdict, Reason, ReferenceFigures};
 use super::limit::{self, Opponent};
@@ -9,10 +9,12 @@ use super::precondition;
 use super::sample::{Concludes, Conclusion, Measured, View};
 use super::verdict::Verdict;
 use crate::evidence::body::Evidence;
+use crate::evidence::window::Window;
 use crate::plan::Case;
 use super::recorded::Recorded;
-use crate::spec::expect::{Expectation, Limit, Reference};
-use crate::spec::gate::{Check, Gate};
+use crate::spec::expect::{Expectation, Reference};
+use crate::spec::gate::{Check, Gate, Occupancy};
+use crate::spec::kind::ProofNeed;
 
 /// Everything that judging reads.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +76,7 @@ pub fn finding(matter: Matter<'_>, case: &Case, kind: &dyn Concludes) -> Finding
 /// One build of a case.
 struct Side<'a> {
     view: View<'a>,
-    windows: Vec<&'a crate::evidence::window::Window>,
+    windows: Vec<&'a Window>,
     conclusion: Conclusion,
     disturbances: Vec<Reason>,
     proof: Option<Proof>,
@@ -97,7 +99,11 @@ impl<'a> Side<'a> {
         } else {
             matter.gate.build(build).and_then(|b| b.path.as_deref())
         };
-        let proof = named.and_then(|name| matter.gate.path(name)).map(|spec| path::prove(&view, spec, &windows));
+        let needed = check.kind.proof() == ProofNeed::Required;
+        let proof = named
+            .filter(|_| needed)
+            .and_then(|name| matter.gate.path(name))
+            .map(|spec| path::prove(&view, spec, &with_traffic(matter.evidence, &windows)));
         Self {
             conclusion: kind.conclude(&view),
             disturbances: precondition::disturbances(&view, &windows, kind),
@@ -112,9 +118,26 @@ impl<'a> Side<'a> {
     }
 }
 
+/// The windows in which the seat was asked for anything; the others can neither prove nor refute a path.
+fn with_traffic<'a>(evidence: &Evidence, windows: &[&'a Window]) -> Vec<&'a Window> {
+    windows
+        .iter()
+        .copied()
+        .filter(|w| !w.exchanges.is_empty() || evidence.scores.contains_key(&w.id))
+        .collect()
+}
+
 /// The error rate that this run is judged at: each earlier run of the same gate halves it.
 fn alpha(matter: Matter<'_>, check: &Check) -> f64 {
     check.alpha * 0.5_f64.powi(i32::try_from(matter.earlier_runs.min(30)).unwrap_or(30))
+}
+
+/// How the repeats of two builds stand to each other.
+fn design(gate: &Gate) -> Design {
+    match gate.seat.occupancy {
+        Occupancy::SideBySide => Design::Pairs,
+        Occupancy::OneAtATime => Design::Blocks,
+    }
 }
 
 fn bare(check: &Check, measured: &Measured, alpha: f64) -> Figure {
@@ -128,7 +151,8 @@ fn figures(matter: Matter<'_>, check: &Check, case: &Case, subject: &Side<'_>, r
         let mut figure = bare(check, measured, alpha);
         for side in references {
             if let Some(theirs) = side.measured(measured.figure) {
-                figure.against.extend(estimate::against_build(side.view.build, measured, theirs, alpha));
+                let terms = Terms { alpha, design: design(matter.gate) };
+                figure.against.extend(estimate::against_build(side.view.build, measured, theirs, terms));
             }
         }
         for recorded in matter.recorded {
@@ -138,7 +162,8 @@ fn figures(matter: Matter<'_>, check: &Check, case: &Case, subject: &Side<'_>, r
         }
         for expectation in expectations(check, case).filter(|e| e.figure == measured.figure) {
             let opponent = opponent(expectation, subject, references, matter.recorded, case);
-            figure.limits.push(limit::hold(check, measured, &figure, expectation, &opponent, alpha));
+            let terms = Terms { alpha, design: design(matter.gate) };
+            figure.limits.push(limit::hold(measured, &figure, expectation, &opponent, terms));
         }
         figures.push(figure);
     }
@@ -157,7 +182,7 @@ fn opponent<'a>(
     recorded: &'a [Recorded],
     case: &Case,
 ) -> Opponent<'a> {
-    match reference(&expectation.limit) {
+    match expectation.limit.reference() {
         None => Opponent::None,
         Some(Reference::Build(name)) => references
             .iter()
@@ -175,20 +200,6 @@ fn opponent<'a>(
     }
 }
 
-/// The reference of a limit.
-pub(super) fn reference(limit: &Limit) -> Option<&Reference> {
-    match limit {
-        Limit::AtLeast(_) | Limit::AtMost(_) | Limit::Exactly(_) | Limit::Between(..) | Limit::Is(_) => None,
-        Limit::RatioAtLeast(_, r)
-        | Limit::RatioAtMost(_, r)
-        | Limit::WithinFraction(_, r)
-        | Limit::WithinAmount(_, r)
-        | Limit::InBand(r)
-        | Limit::AboveBand(r)
-        | Limit::BelowBand(r) => Some(r),
-    }
-}
-
 fn reasons(check: &Check, subject: &Side<'_>, references: &[Side<'_>], figures: &[Figure]) -> Vec<Reason> {
     let mut reasons = subject.conclusion.reasons.clone();
     reasons.extend(proof_reasons(subject));
@@ -202,7 +213,7 @@ fn reasons(check: &Check, subject: &Side<'_>, references: &[Side<'_>], figures: 
             reasons.extend(limit_reason(figure, outcome, disturbed));
         }
     }
-    for expectation in expectations_of(check, subject) {
+    for expectation in expectations(check, subject.view.case) {
         if !figures.iter().any(|f| f.name == expectation.figure) {
             reasons.push(Reason::new(
                 "figure.absent",
@@ -213,11 +224,6 @@ fn reasons(check: &Check, subject: &Side<'_>, references: &[Side<'_>], figures: 
         }
     }
     reasons
-}
-
-fn expectations_of<'a>(check: &'a Check, subject: &'a Side<'_>) -> impl Iterator<Item = &'a Expectation> {
-    let cell = subject.view.case.cell.as_str();
-    check.expect.iter().filter(move |e| e.cell.as_deref().is_none_or(|c| c == cell))
 }
 
 /// What a reference build's own evidence does to a comparison with it.

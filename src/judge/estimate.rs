@@ -10,6 +10,24 @@ use crate::stats::estimate::Estimate;
 use crate::stats::pairs::Pair;
 use crate::stats::{clustered, ratio_of_sums, rank_sum, signed_rank};
 
+/// The terms of a comparison.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    /// Error rate of each one-sided bound.
+    pub(super) alpha: f64,
+    /// How the repeats of two builds stand to each other.
+    pub(super) design: Design,
+}
+
+/// How the repeats of two builds stand to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Design {
+    /// Window by window, A B B A: the nth repeats are a pair.
+    Pairs,
+    /// Boot by boot, A … B … A: two samples, no pairs.
+    Blocks,
+}
+
 /// The figure of one sample, without comparisons and limits.
 pub(super) fn figure(check: &Check, measured: &Measured, alpha: f64) -> Figure {
     let kind = declared(check, measured.figure);
@@ -150,11 +168,11 @@ pub(super) fn middle(values: &[f64]) -> Option<f64> {
 }
 
 /// A comparison with a build of this run.
-pub(super) fn against_build(build: &str, ours: &Measured, theirs: &Measured, alpha: f64) -> Option<Against> {
+pub(super) fn against_build(build: &str, ours: &Measured, theirs: &Measured, terms: Terms) -> Option<Against> {
     let numbers = theirs.sample.numbers();
     let band = band(&numbers)?;
-    let value = level(&theirs.sample, alpha).and_then(Result::ok).map(|e| e.value).or_else(|| point(&theirs.sample))?;
-    let compared = compare(&ours.sample, &theirs.sample, alpha);
+    let value = level(&theirs.sample, terms.alpha).and_then(Result::ok).map(|e| e.value).or_else(|| point(&theirs.sample))?;
+    let compared = compare(&ours.sample, &theirs.sample, terms);
     let (ratio, difference) = match &compared {
         Some(Compared::Ratio(Ok(e))) => (Some(e), None),
         Some(Compared::Difference(Ok(e))) => (None, Some(e)),
@@ -166,9 +184,9 @@ pub(super) fn against_build(build: &str, ours: &Measured, theirs: &Measured, alp
         value,
         band,
         n: theirs.sample.len() as u64,
-        ratio: ratio.map(|e| e.value).or_else(plain),
+        ratio: ratio.map(|e| e.value).or_else(|| difference.is_none().then(plain).flatten()),
         interval: ratio.map(|e| [e.lower, e.upper]),
-        difference: difference.map(|e| e.value).or_else(|| Some(point(&ours.sample)? - value)),
+        difference: difference.map(|e| e.value),
         difference_interval: difference.map(|e| [e.lower, e.upper]),
         separation: separation(&ours.sample.numbers(), band).into(),
         method: match &compared {
@@ -192,8 +210,8 @@ pub(super) fn against_recorded(name: &str, ours: &Measured, theirs: &Figure, alp
         n: theirs.n,
         ratio: estimate.map(|e| e.value).or(plain).map(|v| v / value),
         interval: estimate.map(|e| [e.lower / value, e.upper / value]),
-        difference: estimate.map(|e| e.value).or(plain).map(|v| v - value),
-        difference_interval: estimate.map(|e| [e.lower - value, e.upper - value]),
+        difference: None,
+        difference_interval: None,
         separation: separation(&ours.sample.numbers(), band).into(),
         method: "our interval over the recorded level; the variation between sessions is not in it".into(),
     }
@@ -210,13 +228,13 @@ pub(super) enum Compared {
 
 /// How two samples compare: by ratio of pairs where both are repeats, by paired difference where both are tokens of the
 /// same text.
-pub(super) fn compare(ours: &Sample, theirs: &Sample, alpha: f64) -> Option<Compared> {
-    let alpha = match Alpha::new(alpha) {
+pub(super) fn compare(ours: &Sample, theirs: &Sample, terms: Terms) -> Option<Compared> {
+    let alpha = match Alpha::new(terms.alpha) {
         Ok(alpha) => alpha,
         Err(cause) => return Some(Compared::Ratio(Err(cause))),
     };
     match (ours, theirs) {
-        (Sample::Repeats(a), Sample::Repeats(b)) if a.len() == b.len() => {
+        (Sample::Repeats(a), Sample::Repeats(b)) if a.len() == b.len() && terms.design == Design::Pairs => {
             let pairs: Vec<Pair> =
                 a.iter().zip(b).map(|(a, b)| Pair { incumbent: *b, candidate: *a }).collect();
             Some(Compared::Ratio(signed_rank::ratio(&pairs, alpha)))

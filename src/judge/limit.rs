@@ -1,10 +1,9 @@
 //! A figure held to a limit.
 
-use super::estimate::{self, Compared};
+use super::estimate::{self, Compared, Terms};
 use super::figure::{Decision, Figure, LimitOutcome};
 use super::sample::{Measured, Sample};
 use crate::spec::expect::{Expectation, Limit};
-use crate::spec::gate::Check;
 use crate::stats::bound::{self, Decision as Ruled};
 use crate::stats::error::StatsError;
 use crate::stats::estimate::Estimate;
@@ -25,16 +24,15 @@ pub(super) enum Opponent<'a> {
 
 /// Holds a figure to a limit.
 pub(super) fn hold(
-    check: &Check,
     measured: &Measured,
     figure: &Figure,
     expectation: &Expectation,
     opponent: &Opponent<'_>,
-    alpha: f64,
+    terms: Terms,
 ) -> LimitOutcome {
     let ruling = match opponent {
         Opponent::Missing(why) => Ruling::absent(why),
-        _ => rule(check, measured, figure, &expectation.limit, opponent, alpha),
+        _ => rule(measured, figure, &expectation.limit, opponent, terms),
     };
     LimitOutcome {
         text: expectation.text.clone(),
@@ -57,25 +55,19 @@ impl Ruling {
     }
 }
 
-fn rule(
-    check: &Check,
-    measured: &Measured,
-    figure: &Figure,
-    limit: &Limit,
-    opponent: &Opponent<'_>,
-    alpha: f64,
-) -> Ruling {
+fn rule(measured: &Measured, figure: &Figure, limit: &Limit, opponent: &Opponent<'_>, terms: Terms) -> Ruling {
+    let alpha = terms.alpha;
     let unit = figure.unit.as_str();
     match limit {
         Limit::Is(word) => is(&measured.sample, word),
-        Limit::AtLeast(x) => allowed(check, measured, unit, Some(*x), None, alpha),
-        Limit::AtMost(x) => allowed(check, measured, unit, None, Some(*x), alpha),
+        Limit::AtLeast(x) => allowed(measured, unit, Some(*x), None, alpha),
+        Limit::AtMost(x) => allowed(measured, unit, None, Some(*x), alpha),
         Limit::Exactly(x) => exactly(&measured.sample, *x, unit),
-        Limit::Between(low, high) => allowed(check, measured, unit, Some(*low), Some(*high), alpha),
-        Limit::RatioAtLeast(x, _) => ratio(measured, opponent, Some(*x), None, alpha),
-        Limit::RatioAtMost(x, _) => ratio(measured, opponent, None, Some(*x), alpha),
-        Limit::WithinFraction(x, _) => ratio(measured, opponent, Some(1.0 - x), Some(1.0 + x), alpha),
-        Limit::WithinAmount(x, _) => difference(measured, opponent, unit, *x, alpha),
+        Limit::Between(low, high) => allowed(measured, unit, Some(*low), Some(*high), alpha),
+        Limit::RatioAtLeast(x, _) => ratio(measured, opponent, Some(*x), None, terms),
+        Limit::RatioAtMost(x, _) => ratio(measured, opponent, None, Some(*x), terms),
+        Limit::WithinFraction(x, _) => ratio(measured, opponent, Some(1.0 - x), Some(1.0 + x), terms),
+        Limit::WithinAmount(x, _) => difference(measured, opponent, unit, *x, terms),
         Limit::InBand(_) => banded(measured, opponent, unit, Side::In),
         Limit::AboveBand(_) => banded(measured, opponent, unit, Side::Above),
         Limit::BelowBand(_) => banded(measured, opponent, unit, Side::Below),
@@ -114,14 +106,12 @@ fn exactly(sample: &Sample, x: f64, unit: &str) -> Ruling {
 
 /// Held to absolute ends: each observation by itself, or the bound of their level.
 fn allowed(
-    check: &Check,
     measured: &Measured,
     unit: &str,
     low: Option<f64>,
     high: Option<f64>,
     alpha: f64,
 ) -> Ruling {
-    let _ = check;
     match estimate::level(&measured.sample, alpha) {
         None => each(&measured.sample.numbers(), low, high, unit),
         Some(estimate) => bounded(estimate, low, high, unit, measured.sample.of()),
@@ -200,9 +190,9 @@ fn settle(estimate: &Estimate, limit: &bound::Limit, of: &str) -> String {
     }
 }
 
-fn ratio(measured: &Measured, opponent: &Opponent<'_>, low: Option<f64>, high: Option<f64>, alpha: f64) -> Ruling {
+fn ratio(measured: &Measured, opponent: &Opponent<'_>, low: Option<f64>, high: Option<f64>, terms: Terms) -> Ruling {
     match opponent {
-        Opponent::Measured(theirs) => match estimate::compare(&measured.sample, &theirs.sample, alpha) {
+        Opponent::Measured(theirs) => match estimate::compare(&measured.sample, &theirs.sample, terms) {
             Some(Compared::Ratio(estimate)) => bounded(estimate, low, high, "×", measured.sample.of()),
             Some(Compared::Difference(estimate)) => {
                 let base = estimate::figure_value(&theirs.sample);
@@ -213,7 +203,7 @@ fn ratio(measured: &Measured, opponent: &Opponent<'_>, low: Option<f64>, high: O
         },
         Opponent::Recorded(theirs) => {
             let Some(value) = theirs.value else { return Ruling::absent("the recorded figure has no value") };
-            match estimate::level(&measured.sample, alpha) {
+            match estimate::level(&measured.sample, terms.alpha) {
                 Some(estimate) => {
                     bounded(estimate.map(|e| shrunk(e, value)), low, high, "×", measured.sample.of())
                 }
@@ -243,9 +233,10 @@ fn one_by_one(ours: &Sample, theirs: &[f64], low: Option<f64>, high: Option<f64>
     each(&ratios, low, high, "×")
 }
 
-fn difference(measured: &Measured, opponent: &Opponent<'_>, unit: &str, most: f64, alpha: f64) -> Ruling {
+fn difference(measured: &Measured, opponent: &Opponent<'_>, unit: &str, most: f64, terms: Terms) -> Ruling {
+    let alpha = terms.alpha;
     match opponent {
-        Opponent::Measured(theirs) => match estimate::compare(&measured.sample, &theirs.sample, alpha) {
+        Opponent::Measured(theirs) => match estimate::compare(&measured.sample, &theirs.sample, terms) {
             Some(Compared::Difference(estimate)) => {
                 bounded(estimate, Some(-most), Some(most), unit, measured.sample.of())
             }

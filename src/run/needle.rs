@@ -81,6 +81,7 @@ async fn exact(
     let mut haystack = Haystack::new(language, salt);
     let mut sentences: Vec<String> = Vec::new();
     let mut search = LengthSearch::new(task.tokens, language);
+    let overhead = template(stage, task).await?;
     let holds = if task.content == NeedleContent::Missing { Holds::Decoys } else { Holds::Needle };
     loop {
         let attempt = search.attempt().clone();
@@ -88,13 +89,31 @@ async fn exact(
             sentences.extend(haystack.by_ref().take(attempt.sentences - sentences.len()));
         }
         let text = needle.prompt(&sentences[..attempt.sentences], &attempt.fill, task.depth, holds);
-        let tokens = count(stage, task, &text).await?;
+        let tokens = count(stage, task, &text).await? + overhead;
         match search.counted(tokens) {
             Step::Exact => return Ok(Exact { text, attempts: search.attempts() }),
             Step::Try(_) => {}
             Step::Impossible(fault) => return Err(fault.to_string()),
         }
     }
+}
+
+/// Tokens that the server's chat template adds to a text, where its tokenizer route cannot render it: learnt by one short
+/// request whose usage tells its length.
+async fn template(stage: &Stage, task: &NeedleTask) -> Result<u64, String> {
+    const SHORT: &str = "Say the word yes.";
+    let renders = stage.dialect.requests.tokenize.is_some_and(|t| t.messages);
+    if task.route == Route::Completion || renders {
+        return Ok(0);
+    }
+    let alone = count(stage, task, SHORT).await?;
+    let deadlines = Deadlines::of(stage.dialect, Duration::from_secs_f64(task.deadline_s));
+    let line = Line::new(stage.client.clone(), &stage.boot.identity.model, stage.dialect, deadlines);
+    let mut request = Request::new("template", Prompt::Chat(messages(SHORT)), 1);
+    request.cache = Cache::Cold(fresh_salt());
+    let answer = fetch(&line, &request, 0, 0, &Cancel::never()).await;
+    let whole = answer.usage.ok_or("the template's length cannot be learnt: the answer carries no usage")?.prompt;
+    whole.checked_sub(alone).ok_or_else(|| format!("the template's length cannot be learnt: {whole} tokens with it, {alone} without"))
 }
 
 async fn count(stage: &Stage, task: &NeedleTask, text: &str) -> Result<u64, String> {
@@ -104,8 +123,8 @@ async fn count(stage: &Stage, task: &NeedleTask, text: &str) -> Result<u64, Stri
         Route::Chat if renders => {
             tokenize_messages(&stage.client, stage.dialect, model, &messages(text)).await
         }
-        // Where the template cannot be rendered, the words are sent plain, and the model goes on from the question.
-        Route::Chat | Route::Completion => {
+        Route::Chat => tokenize_text(&stage.client, stage.dialect, model, text, SpecialTokens::Leave).await,
+        Route::Completion => {
             tokenize_text(&stage.client, stage.dialect, model, &plain(task, text), SpecialTokens::Add).await
         }
     };

@@ -22,7 +22,7 @@ use crate::workload::corpus::{Corpus, shuffled, windows};
 #[derive(Debug)]
 pub struct Prepared {
     texts: Vec<Text>,
-    route: Result<PromptLogprobs, String>,
+    route: Result<PromptLogprobs, ScoreFault>,
     conditions: Vec<(String, String)>,
     incidents: Vec<String>,
 }
@@ -45,11 +45,7 @@ const SHUFFLE_SEED: u64 = 7;
 
 /// Probes the route and cuts the windows.
 pub async fn prepare(stage: &Stage, task: &ScoreTask, gate_dir: &Path) -> Prepared {
-    let route = match probe(stage).await {
-        Ok(route) => Ok(route),
-        Err(fault @ (ScoreFault::Unsupported(_) | ScoreFault::MissingField(_))) => Err(fault.to_string()),
-        Err(fault) => Err(format!("the probe of three tokens failed: {fault}")),
-    };
+    let route = probe(stage).await;
     let mut incidents = Vec::new();
     let corpus = corpus(task, gate_dir, &mut incidents);
     let texts = match (&route, &corpus) {
@@ -147,7 +143,7 @@ fn seams(ids: &[u32], window: usize, name: &str) -> Vec<Text> {
 fn conditions(
     task: &ScoreTask,
     corpus: Option<&Corpus>,
-    route: &Result<PromptLogprobs, String>,
+    route: &Result<PromptLogprobs, ScoreFault>,
 ) -> Vec<(String, String)> {
     let mut conditions = vec![
         ("BOS".to_owned(), "none added; the first token of each window is not scored".to_owned()),
@@ -202,8 +198,12 @@ pub async fn perform(
                 conditions.push(("token ids sha256".to_owned(), sha256_hex(digest.as_bytes())));
             }
         }
-        Err(why) => {
-            results.insert("unsupported".into(), why.into());
+        Err(fault @ (ScoreFault::Unsupported(_) | ScoreFault::MissingField(_))) => {
+            results.insert("unsupported".into(), fault.to_string().into());
+        }
+        Err(fault) => {
+            results.insert("probe_fault".into(), fault.to_string().into());
+            results.insert("probe_infra".into(), fault.is_infra().into());
         }
     }
     Ok(Yield { conditions, results, incidents, exchanges: Vec::new() })

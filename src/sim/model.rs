@@ -13,7 +13,7 @@ use crate::workload::haystack::{Haystack, Language};
 /// Longest context of an expert.
 const ORDER: usize = 6;
 /// Longest context of the drafter: it knows less, so it is often wrong, and how often depends on the language.
-const DRAFT_ORDER: usize = 4;
+const DRAFT_ORDER: usize = 3;
 /// Longest context of the memory.
 const MEMORY_ORDER: usize = 4;
 /// Weight of the memory beside the experts.

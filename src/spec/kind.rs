@@ -57,7 +57,7 @@ pub struct FigureKind {
 pub enum Judged {
     /// By the exact signed-rank bound of their level: it must clear the limit; five repeats are the least.
     ByBound,
-    /// By the bound of a ratio of sums or a clustered mean: it must clear the limit; two repeats or text windows are the least.
+    /// By the bound of a ratio of sums or a clustered mean: it must clear the limit; five repeats or text windows are the least.
     BySums,
     /// Each observation by itself must hold (a needle, a KV window); stated as `each of n`, never as a probability.
     Each,
