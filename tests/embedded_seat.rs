@@ -29,7 +29,12 @@ fn judging_again_gives_the_same_bytes() {
     let before = std::fs::read(run.dir.join("report.json")).unwrap();
     std::fs::remove_file(run.dir.join("report.json")).unwrap();
     let again = seat::sekimon(&["judge", run.dir.to_str().unwrap()]);
-    assert_eq!(again.status.code(), Some(run.code), "{}", String::from_utf8_lossy(&again.stderr));
+    assert_eq!(
+        again.status.code(),
+        Some(run.code),
+        "{}",
+        String::from_utf8_lossy(&again.stderr)
+    );
     assert_eq!(std::fs::read(run.dir.join("report.json")).unwrap(), before);
 }
 
@@ -39,29 +44,59 @@ fn falls(faults: &[&str], case: &str, verdict: &str, word: &str) -> Run {
     assert_ne!(run.code, 0, "{faults:?} went through\n{}", run.account());
     assert_eq!(run.case(case)["verdict"], verdict, "{}", run.account());
     let reasons = run.reasons(case);
-    assert!(reasons.iter().any(|r| r.contains(word)), "no reason of {case} says `{word}`\n{}", run.account());
+    assert!(
+        reasons.iter().any(|r| r.contains(word)),
+        "no reason of {case} says `{word}`\n{}",
+        run.account()
+    );
     run
 }
 
 #[test]
 fn a_silent_fallback_fails() {
-    falls(&["silent-fallback"], "throughput/code/1", "fail", "F3 LNA2 MoE kernel ACTIVE");
+    falls(
+        &["silent-fallback"],
+        "throughput/code/1",
+        "fail",
+        "F3 LNA2 MoE kernel ACTIVE",
+    );
 }
 
 #[test]
 fn a_fallback_on_one_rank_fails() {
-    let run = falls(&["fallback-on-one-rank"], "throughput/code/1", "fail", "rank");
-    assert!(run.reasons("throughput/code/1").iter().any(|r| r.contains("not on rank")), "{}", run.account());
+    let run = falls(
+        &["fallback-on-one-rank"],
+        "throughput/code/1",
+        "fail",
+        "rank",
+    );
+    assert!(
+        run.reasons("throughput/code/1")
+            .iter()
+            .any(|r| r.contains("not on rank")),
+        "{}",
+        run.account()
+    );
 }
 
 #[test]
 fn active_at_start_and_declined_in_decode_fails() {
-    falls(&["active-but-declined"], "throughput/code/1", "fail", "shared pool is busy");
+    falls(
+        &["active-but-declined"],
+        "throughput/code/1",
+        "fail",
+        "shared pool is busy",
+    );
 }
 
 #[test]
 fn speculation_silently_off_fails_the_accept_length() {
-    falls(&["spec-off"], "accept_length/code/1", "fail", "speculation is off");
+    falls(
+        &["spec-off"],
+        "accept_length/code/1",
+        "fail",
+        "speculation is off",
+    );
 }
 
 #[test]
@@ -81,12 +116,22 @@ fn missing_usage_leaves_the_speed_unproven() {
 
 #[test]
 fn bundled_chunks_leave_the_speed_unproven() {
-    falls(&["bundled-chunks"], "throughput/code/1", "unproven", "chunk");
+    falls(
+        &["bundled-chunks"],
+        "throughput/code/1",
+        "unproven",
+        "chunk",
+    );
 }
 
 #[test]
 fn an_early_stop_fails() {
-    falls(&["early-stop"], "throughput/code/1", "fail", "stopped early");
+    falls(
+        &["early-stop"],
+        "throughput/code/1",
+        "fail",
+        "stopped early",
+    );
 }
 
 #[test]
@@ -101,23 +146,47 @@ fn shifted_logprobs_fail_the_perplexity() {
 
 #[test]
 fn foreign_traffic_is_inconclusive() {
-    falls(&["foreign-traffic"], "throughput/code/1", "inconclusive", "foreign traffic");
+    falls(
+        &["foreign-traffic"],
+        "throughput/code/1",
+        "inconclusive",
+        "foreign traffic",
+    );
 }
 
 #[test]
 fn a_counter_reset_is_never_green() {
     let run = run("counter-reset", &quickstart(&["counter-reset"]));
     assert_ne!(run.code, 0, "{}", run.account());
-    let told = run.report["checks"].as_array().unwrap().iter().flat_map(|c| run.reasons(c["id"].as_str().unwrap()));
-    assert!(told.into_iter().any(|r| r.contains("reset")), "{}", run.account());
+    let told = run.report["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|c| run.reasons(c["id"].as_str().unwrap()));
+    assert!(
+        told.into_iter().any(|r| r.contains("reset")),
+        "{}",
+        run.account()
+    );
 }
 
 #[test]
 fn a_rotated_log_is_never_green() {
-    let run = run("log-rotated", &seat::with_log_file(&quickstart(&["log-rotated"])));
+    let run = run(
+        "log-rotated",
+        &seat::with_log_file(&quickstart(&["log-rotated"])),
+    );
     assert_ne!(run.code, 0, "{}", run.account());
-    let told = run.report["checks"].as_array().unwrap().iter().flat_map(|c| run.reasons(c["id"].as_str().unwrap()));
-    assert!(told.into_iter().any(|r| r.contains("not whole")), "{}", run.account());
+    let told = run.report["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|c| run.reasons(c["id"].as_str().unwrap()));
+    assert!(
+        told.into_iter().any(|r| r.contains("not whole")),
+        "{}",
+        run.account()
+    );
 }
 
 #[test]
@@ -132,8 +201,19 @@ fn a_cut_stream_fails() {
 
 #[test]
 fn faults_combine() {
-    let run = falls(&["silent-fallback", "early-stop"], "throughput/code/1", "fail", "stopped early");
-    assert!(run.reasons("throughput/code/1").iter().any(|r| r.contains("ACTIVE")), "{}", run.account());
+    let run = falls(
+        &["silent-fallback", "early-stop"],
+        "throughput/code/1",
+        "fail",
+        "stopped early",
+    );
+    assert!(
+        run.reasons("throughput/code/1")
+            .iter()
+            .any(|r| r.contains("ACTIVE")),
+        "{}",
+        run.account()
+    );
 }
 
 #[test]
@@ -141,7 +221,15 @@ fn with_every_proof_removed_nothing_passes() {
     let run = run("no-proof", &quickstart(&["log-absent", "no-metrics"]));
     assert_ne!(run.code, 0, "{}", run.account());
     for check in run.report["checks"].as_array().unwrap() {
-        if ["throughput", "accept_length", "needle", "perplexity", "path"].contains(&check["kind"].as_str().unwrap()) {
+        if [
+            "throughput",
+            "accept_length",
+            "needle",
+            "perplexity",
+            "path",
+        ]
+        .contains(&check["kind"].as_str().unwrap())
+        {
             assert_ne!(check["verdict"], "pass", "{}", run.account());
         }
     }

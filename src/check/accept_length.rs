@@ -71,17 +71,31 @@ impl Kind for AcceptLength {
 
 impl Planned for AcceptLength {
     fn windows(&self, check: &Check, cell: &str, repeat: u32) -> Vec<WindowWish> {
-        let load = traffic::load(&check.params, cell, Prompts::OfRepeat(repeat), Ids::Unwanted);
-        vec![WindowWish { part: "measure".into(), task: Task::Load(load) }]
+        let load = traffic::load(
+            &check.params,
+            cell,
+            Prompts::OfRepeat(repeat),
+            Ids::Unwanted,
+        );
+        vec![WindowWish {
+            part: "measure".into(),
+            task: Task::Load(load),
+        }]
     }
 }
 
 impl Concludes for AcceptLength {
     fn conclude(&self, view: &View<'_>) -> Conclusion {
         let windows = view.windows("measure");
-        let mut conclusion = Conclusion { reasons: traffic::objections(view, &windows), ..Conclusion::default() };
+        let mut conclusion = Conclusion {
+            reasons: traffic::objections(view, &windows),
+            ..Conclusion::default()
+        };
         let Some(metrics) = view.dialect.and_then(|d| d.metrics.as_ref()) else {
-            conclusion.reasons.push(no_counters("this server has no metrics", "このサーバには計数器が無い"));
+            conclusion.reasons.push(no_counters(
+                "this server has no metrics",
+                "このサーバには計数器が無い",
+            ));
             return conclusion;
         };
         let mut lengths = Seen::default();
@@ -97,8 +111,12 @@ impl Concludes for AcceptLength {
         }
         conclusion.notes.extend(traffic::noted(view, &windows));
         conclusion.reasons.dedup_by(|a, b| a.code == b.code);
-        conclusion.measured.extend(lengths.measured("accept_length", 1.0));
-        conclusion.measured.extend(rates.measured("acceptance_rate", 0.0));
+        conclusion
+            .measured
+            .extend(lengths.measured("accept_length", 1.0));
+        conclusion
+            .measured
+            .extend(rates.measured("acceptance_rate", 0.0));
         conclusion
     }
 }
@@ -118,7 +136,10 @@ impl Seen {
     fn measured(self, figure: &'static str, base: f64) -> Option<Measured> {
         (!self.pairs.is_empty()).then_some(Measured {
             figure,
-            sample: Sample::Ratio { base, pairs: self.pairs },
+            sample: Sample::Ratio {
+                base,
+                pairs: self.pairs,
+            },
             windows: self.windows,
         })
     }
@@ -133,18 +154,38 @@ struct Counts {
 /// The window's speculation counts; a reason when there was no speculation or nothing to count it by.
 fn counted(window: &Window, metrics: &Metrics) -> Result<Counts, Reason> {
     if !movement::scraped(window) {
-        return Err(no_counters("no scrape of the metrics in the window", "窓の中で計数器を読めなかった"));
+        return Err(no_counters(
+            "no scrape of the metrics in the window",
+            "窓の中で計数器を読めなかった",
+        ));
     }
     let moved = |names| movement::of(window, names);
-    match (moved(metrics.drafts), moved(metrics.draft_tokens), moved(metrics.accepted_tokens)) {
-        (Some(drafts), Some(draft_tokens), Some(accepted)) if drafts > 0.0 => {
-            Ok(Counts { drafts, draft_tokens, accepted })
+    match (
+        moved(metrics.drafts),
+        moved(metrics.draft_tokens),
+        moved(metrics.accepted_tokens),
+    ) {
+        (Some(drafts), Some(draft_tokens), Some(accepted)) if drafts > 0.0 => Ok(Counts {
+            drafts,
+            draft_tokens,
+            accepted,
+        }),
+        (Some(_), _, _) => Err(off(
+            "the draft counter stands still while tokens are generated",
+            "生成中も draft 計数が動かない",
+        )),
+        _ if metrics.absent_drafts == AbsentDrafts::MeansOff
+            && movement::of(window, metrics.generation_tokens).is_some() =>
+        {
+            Err(off(
+                "this server shows no speculation counters, which it always does when speculation is on",
+                "投機の計数器が無い（有効なら必ず現れる）",
+            ))
         }
-        (Some(_), _, _) => Err(off("the draft counter stands still while tokens are generated", "生成中も draft 計数が動かない")),
-        _ if metrics.absent_drafts == AbsentDrafts::MeansOff && movement::of(window, metrics.generation_tokens).is_some() => {
-            Err(off("this server shows no speculation counters, which it always does when speculation is on", "投機の計数器が無い（有効なら必ず現れる）"))
-        }
-        _ => Err(no_counters("the speculation counters are absent", "投機の計数器が無い")),
+        _ => Err(no_counters(
+            "the speculation counters are absent",
+            "投機の計数器が無い",
+        )),
     }
 }
 
@@ -158,5 +199,10 @@ fn off(en: &str, ja: &str) -> Reason {
 }
 
 fn no_counters(en: &str, ja: &str) -> Reason {
-    Reason::new("counters.absent", Verdict::Unproven, format!("accept length cannot be counted: {en}"), format!("受理長を数えられない: {ja}"))
+    Reason::new(
+        "counters.absent",
+        Verdict::Unproven,
+        format!("accept length cannot be counted: {en}"),
+        format!("受理長を数えられない: {ja}"),
+    )
 }

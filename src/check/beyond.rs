@@ -58,18 +58,32 @@ fn one_more(params: &Params) -> Params {
 
 impl Planned for Beyond {
     fn windows(&self, check: &Check, cell: &str, repeat: u32) -> Vec<WindowWish> {
-        let load = traffic::load(&one_more(&check.params), cell, Prompts::OfRepeat(repeat), Ids::Unwanted);
-        vec![WindowWish { part: "measure".into(), task: Task::Load(load) }]
+        let load = traffic::load(
+            &one_more(&check.params),
+            cell,
+            Prompts::OfRepeat(repeat),
+            Ids::Unwanted,
+        );
+        vec![WindowWish {
+            part: "measure".into(),
+            task: Task::Load(load),
+        }]
     }
 }
 
 impl Concludes for Beyond {
     fn conclude(&self, view: &View<'_>) -> Conclusion {
         let windows = view.windows("measure");
-        let all: Vec<_> = windows.iter().flat_map(|w| w.exchanges.iter().map(move |e| (*w, e))).collect();
+        let all: Vec<_> = windows
+            .iter()
+            .flat_map(|w| w.exchanges.iter().map(move |e| (*w, e)))
+            .collect();
         Conclusion {
             reasons: traffic::failed(&all).into_iter().collect(),
-            notes: vec![format!("driven one stream beyond the recipe: {}", view.case.cell)],
+            notes: vec![format!(
+                "driven one stream beyond the recipe: {}",
+                view.case.cell
+            )],
             ..Conclusion::default()
         }
     }

@@ -13,7 +13,9 @@ use crate::judge::verdict::Verdict;
 use crate::plan::task::Task;
 use crate::plan::{Planned, WindowWish};
 use crate::spec::gate::{Check, Gate};
-use crate::spec::kind::{Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes};
+use crate::spec::kind::{
+    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+};
 
 /// The kind.
 #[derive(Debug)]
@@ -92,28 +94,55 @@ impl Kind for Config {
     }
 
     fn faults(&self, check: &Check, _gate: &Gate) -> Vec<KindFault> {
-        check.params.rows("rows").iter().filter_map(row_fault).collect()
+        check
+            .params
+            .rows("rows")
+            .iter()
+            .filter_map(row_fault)
+            .collect()
     }
 }
 
 fn row_fault(row: &Params) -> Option<KindFault> {
-    let fault = |message: String, help: &str| Some(KindFault { key: Some("rows"), message, help: help.into() });
+    let fault = |message: String, help: &str| {
+        Some(KindFault {
+            key: Some("rows"),
+            message,
+            help: help.into(),
+        })
+    };
     let is_text = row.text("count") == Some("text");
     let pattern = row.text("pattern").unwrap_or_default();
     match row.text("file") {
-        None if is_text => return fault(format!("`{pattern}` is to be counted in a file, and no `file` is named"), "add `file = \"/path/in/the/container\"`"),
-        Some(_) if !is_text => return fault("`file` belongs to `count = \"text\"` only".into(), "take it out"),
+        None if is_text => {
+            return fault(
+                format!("`{pattern}` is to be counted in a file, and no `file` is named"),
+                "add `file = \"/path/in/the/container\"`",
+            );
+        }
+        Some(_) if !is_text => {
+            return fault(
+                "`file` belongs to `count = \"text\"` only".into(),
+                "take it out",
+            );
+        }
         _ => {}
     }
     if !is_text && let Err(cause) = Regex::new(pattern) {
-        return fault(format!("`{pattern}` is no regular expression: {cause}"), "escape what is meant literally with a backslash");
+        return fault(
+            format!("`{pattern}` is no regular expression: {cause}"),
+            "escape what is meant literally with a backslash",
+        );
     }
     None
 }
 
 impl Planned for Config {
     fn windows(&self, check: &Check, _cell: &str, _repeat: u32) -> Vec<WindowWish> {
-        vec![WindowWish { part: "measure".into(), task: Task::Count(check.params.clone()) }]
+        vec![WindowWish {
+            part: "measure".into(),
+            task: Task::Count(check.params.clone()),
+        }]
     }
 }
 
@@ -126,11 +155,17 @@ impl Concludes for Config {
             let mut holding = 0;
             for (place, row) in rows.iter().enumerate() {
                 let expected = row.count("expect").unwrap_or(0);
-                let name = format!("{} `{}`", row.text("count").unwrap_or_default(), row.text("pattern").unwrap_or_default());
+                let name = format!(
+                    "{} `{}`",
+                    row.text("count").unwrap_or_default(),
+                    row.text("pattern").unwrap_or_default()
+                );
                 match seen(view, window, row, place) {
                     Sighting::Seen { value } if value == expected => {
                         holding += 1;
-                        conclusion.notes.push(format!("{name}: expected {expected}, seen {value}"));
+                        conclusion
+                            .notes
+                            .push(format!("{name}: expected {expected}, seen {value}"));
                     }
                     Sighting::Seen { value } => conclusion.reasons.push(Reason::new(
                         "config.count",
@@ -141,8 +176,14 @@ impl Concludes for Config {
                     Sighting::Absent(absent) => conclusion.reasons.push(Reason::new(
                         "config.unread",
                         Verdict::Unproven,
-                        format!("{name}: expected {expected}, not to be counted: {}; {}", absent.why, absent.mend),
-                        format!("{name}: 期待 {expected}、数えられない: {}; {}", absent.why, absent.mend),
+                        format!(
+                            "{name}: expected {expected}, not to be counted: {}; {}",
+                            absent.why, absent.mend
+                        ),
+                        format!(
+                            "{name}: 期待 {expected}、数えられない: {}; {}",
+                            absent.why, absent.mend
+                        ),
                     )),
                 }
             }
@@ -150,7 +191,11 @@ impl Concludes for Config {
             windows.push(window.id.clone());
         }
         if !right.is_empty() {
-            conclusion.measured.push(Measured { figure: "rows_as_expected", sample: Sample::Each(right), windows });
+            conclusion.measured.push(Measured {
+                figure: "rows_as_expected",
+                sample: Sample::Each(right),
+                windows,
+            });
         }
         conclusion
     }
@@ -162,37 +207,55 @@ fn seen(view: &View<'_>, window: &Window, row: &Params, place: usize) -> Sightin
     if row.text("count") == Some("text") {
         return text(window, place);
     }
-    let Ok(regex) = Regex::new(pattern) else { return Sighting::absent("the pattern does not compile", "mend the gate") };
+    let Ok(regex) = Regex::new(pattern) else {
+        return Sighting::absent("the pattern does not compile", "mend the gate");
+    };
     if row.text("count") == Some("line") {
         return match log::of_boot(view, window) {
             Some(stretch) if stretch.whole => match stretch.count(pattern, None) {
                 Some(count) => Sighting::Seen { value: count.total },
                 None => Sighting::absent("the pattern does not compile", "mend the gate"),
             },
-            Some(_) => Sighting::absent("the log is not whole", "follow it from the boot's first line"),
+            Some(_) => Sighting::absent(
+                "the log is not whole",
+                "follow it from the boot's first line",
+            ),
             None => Sighting::absent("there is no log", "name it: `[seat] log = …`"),
         };
     }
-    let Some(residents) = view.evidence.residents.iter().find(|r| r.boot == window.boot) else {
-        return Sighting::absent("the processes of this seat were not looked into", "run sekimon on the seat's host");
+    let Some(residents) = view
+        .evidence
+        .residents
+        .iter()
+        .find(|r| r.boot == window.boot)
+    else {
+        return Sighting::absent(
+            "the processes of this seat were not looked into",
+            "run sekimon on the seat's host",
+        );
     };
     let expected = row.count("expect").unwrap_or(0);
     match row.text("count") {
         Some("mount") => match &residents.mounts {
-            Sighting::Seen { value } => Sighting::Seen { value: count::count_mounts(value, &regex) },
+            Sighting::Seen { value } => Sighting::Seen {
+                value: count::count_mounts(value, &regex),
+            },
             Sighting::Absent(absent) => Sighting::Absent(absent.clone()),
         },
         Some("argument") => match &residents.set {
             Sighting::Seen { value } => {
-                let lines = value.processes.iter().map(|p| count::count_arguments(&p.pin.cmdline, &regex));
+                let lines = value
+                    .processes
+                    .iter()
+                    .map(|p| count::count_arguments(&p.pin.cmdline, &regex));
                 Sighting::Seen { value: lines.sum() }
             }
             Sighting::Absent(absent) => Sighting::Absent(absent.clone()),
         },
         Some("library") => in_workers(residents, expected, |r| match &r.libraries {
-            Sighting::Seen { value } => {
-                Sighting::Seen { value: value.iter().filter(|l| regex.is_match(&l.path)).count() as u64 }
-            }
+            Sighting::Seen { value } => Sighting::Seen {
+                value: value.iter().filter(|l| regex.is_match(&l.path)).count() as u64,
+            },
             Sighting::Absent(absent) => Sighting::Absent(absent.clone()),
         }),
         _ => in_workers(residents, expected, |r| match &r.environ {
@@ -212,20 +275,32 @@ fn in_workers(
         Sighting::Seen { value } => value.computing().iter().map(|p| p.pin.pid).collect(),
         Sighting::Absent(absent) => return Sighting::Absent(absent.clone()),
     };
-    let counts: Vec<Sighting<u64>> = residents.each.iter().filter(|r| pids.contains(&r.pid)).map(of).collect();
+    let counts: Vec<Sighting<u64>> = residents
+        .each
+        .iter()
+        .filter(|r| pids.contains(&r.pid))
+        .map(of)
+        .collect();
     if let Some(absent) = counts.iter().find(|c| c.seen().is_none()) {
         return absent.clone();
     }
     let seen: Vec<u64> = counts.iter().filter_map(|c| c.seen().copied()).collect();
     match seen.iter().find(|n| **n != expected).or(seen.first()) {
         Some(n) => Sighting::Seen { value: *n },
-        None => Sighting::absent("no worker process was found", "run sekimon on the seat's host"),
+        None => Sighting::absent(
+            "no worker process was found",
+            "run sekimon on the seat's host",
+        ),
     }
 }
 
 /// What the run counted in a file.
 fn text(window: &Window, place: usize) -> Sighting<u64> {
-    let found = window.results.get("texts").and_then(|t| t.get(place)).cloned();
+    let found = window
+        .results
+        .get("texts")
+        .and_then(|t| t.get(place))
+        .cloned();
     match found.map(serde_json::from_value::<Sighting<u64>>) {
         Some(Ok(sighting)) => sighting,
         _ => Sighting::absent("the file was not read", "run sekimon on the seat's host"),

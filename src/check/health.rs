@@ -26,9 +26,15 @@ const FIGURES: &[FigureKind] = &[FigureKind {
 /// Lines that no healthy log holds, with what they mean.
 const CRASHES: &[(&str, &str)] = &[
     (r"Traceback \(most recent call last\)", "a Python traceback"),
-    (r"(?i)\bCUDA (?:error|out of memory)\b|OutOfMemoryError", "a CUDA error"),
+    (
+        r"(?i)\bCUDA (?:error|out of memory)\b|OutOfMemoryError",
+        "a CUDA error",
+    ),
     (r"(?i)segmentation fault|core dumped", "a crash"),
-    (r"EngineDeadError|EngineCore encountered a fatal error", "a dead engine"),
+    (
+        r"EngineDeadError|EngineCore encountered a fatal error",
+        "a dead engine",
+    ),
 ];
 
 impl Kind for Health {
@@ -67,7 +73,10 @@ impl Kind for Health {
 
 impl Planned for Health {
     fn windows(&self, _check: &Check, _cell: &str, _repeat: u32) -> Vec<WindowWish> {
-        vec![WindowWish { part: "measure".into(), task: Task::Look }]
+        vec![WindowWish {
+            part: "measure".into(),
+            task: Task::Look,
+        }]
     }
 }
 
@@ -82,7 +91,10 @@ impl Concludes for Health {
         conclusion.measured.push(Measured {
             figure: "health",
             sample: Sample::Words(
-                windows.iter().map(|w| if unwell(w).is_some() { "unwell" } else { "ok" }.to_owned()).collect(),
+                windows
+                    .iter()
+                    .map(|w| if unwell(w).is_some() { "unwell" } else { "ok" }.to_owned())
+                    .collect(),
             ),
             windows: windows.iter().map(|w| w.id.clone()).collect(),
         });
@@ -92,8 +104,16 @@ impl Concludes for Health {
 }
 
 fn unwell(window: &Window) -> Option<Reason> {
-    let fault = window.results.get("health_fault").and_then(|v| v.as_str())?;
-    Some(Reason::new("health.unwell", Verdict::Fail, format!("{}: {fault}", window.id), format!("{}: {fault}", window.id)))
+    let fault = window
+        .results
+        .get("health_fault")
+        .and_then(|v| v.as_str())?;
+    Some(Reason::new(
+        "health.unwell",
+        Verdict::Fail,
+        format!("{}: {fault}", window.id),
+        format!("{}: {fault}", window.id),
+    ))
 }
 
 fn bad_lines(view: &View<'_>, window: &Window) -> Vec<Reason> {
@@ -102,7 +122,11 @@ fn bad_lines(view: &View<'_>, window: &Window) -> Vec<Reason> {
         return Vec::new();
     };
     let crashes = CRASHES.iter().copied();
-    let forbidden = view.dialect.map_or(&[][..], |d| d.forbidden).iter().map(|f| (f.pattern, f.why));
+    let forbidden = view
+        .dialect
+        .map_or(&[][..], |d| d.forbidden)
+        .iter()
+        .map(|f| (f.pattern, f.why));
     crashes
         .chain(forbidden)
         .filter_map(|(pattern, why)| {
@@ -112,8 +136,14 @@ fn bad_lines(view: &View<'_>, window: &Window) -> Vec<Reason> {
                 Reason::new(
                     "log.forbidden",
                     Verdict::Fail,
-                    format!("the log of {} holds {why} ({}×): {example}", window.boot, count.total),
-                    format!("{} のログに {why}（{} 回）: {example}", window.boot, count.total),
+                    format!(
+                        "the log of {} holds {why} ({}×): {example}",
+                        window.boot, count.total
+                    ),
+                    format!(
+                        "{} のログに {why}（{} 回）: {example}",
+                        window.boot, count.total
+                    ),
                 )
             })
         })

@@ -69,7 +69,10 @@ impl Kind for KvWindow {
 
 impl Planned for KvWindow {
     fn windows(&self, _check: &Check, _cell: &str, _repeat: u32) -> Vec<WindowWish> {
-        vec![WindowWish { part: "measure".into(), task: Task::Look }]
+        vec![WindowWish {
+            part: "measure".into(),
+            task: Task::Look,
+        }]
     }
 }
 
@@ -86,8 +89,14 @@ impl Concludes for KvWindow {
                 conclusion.reasons.push(Reason::new(
                     "kv.disagree",
                     Verdict::Inconclusive,
-                    format!("the log of {} says {} tokens of KV cache, the metrics say {told}", window.boot, logged.tokens),
-                    format!("{} のログは KV {} トークン、計数器は {told}", window.boot, logged.tokens),
+                    format!(
+                        "the log of {} says {} tokens of KV cache, the metrics say {told}",
+                        window.boot, logged.tokens
+                    ),
+                    format!(
+                        "{} のログは KV {} トークン、計数器は {told}",
+                        window.boot, logged.tokens
+                    ),
                 ));
             }
             match logged.as_ref().map(|k| k.tokens as f64).or(told) {
@@ -95,7 +104,10 @@ impl Concludes for KvWindow {
                 None => conclusion.reasons.push(Reason::new(
                     "kv.absent",
                     Verdict::Unproven,
-                    format!("neither the log nor the metrics of {} tell the KV window", window.boot),
+                    format!(
+                        "neither the log nor the metrics of {} tell the KV window",
+                        window.boot
+                    ),
                     format!("{} のログにも計数器にも KV 窓が無い", window.boot),
                 )),
             }
@@ -122,13 +134,21 @@ impl Seen {
     }
 
     fn measured(self, figure: &'static str) -> Option<Measured> {
-        (!self.values.is_empty()).then_some(Measured { figure, sample: Sample::Each(self.values), windows: self.windows })
+        (!self.values.is_empty()).then_some(Measured {
+            figure,
+            sample: Sample::Each(self.values),
+            windows: self.windows,
+        })
     }
 }
 
 /// The KV window by the metrics' info series.
 fn metric(view: &View<'_>, window: &Window) -> Option<f64> {
     let (series, label) = view.dialect?.metrics.as_ref()?.kv_tokens?;
-    let Scrape::Taken { exposition, .. } = &window.counters.after else { return None };
-    exposition.named(series).find_map(|s| s.label(label)?.parse().ok())
+    let Scrape::Taken { exposition, .. } = &window.counters.after else {
+        return None;
+    };
+    exposition
+        .named(series)
+        .find_map(|s| s.label(label)?.parse().ok())
 }

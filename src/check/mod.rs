@@ -39,7 +39,10 @@ pub fn kinds() -> Vec<&'static dyn Kind> {
 
 /// The kind of this name, as the plan knows it.
 pub fn planned(name: &str) -> Option<&'static dyn Planned> {
-    KINDS.iter().find(|k| k.name() == name).map(|k| *k as &dyn Planned)
+    KINDS
+        .iter()
+        .find(|k| k.name() == name)
+        .map(|k| *k as &dyn Planned)
 }
 
 /// The kind of this name, as the judge knows it.

@@ -11,15 +11,27 @@ use crate::judge::verdict::Verdict;
 use crate::plan::task::{NeedleContent, NeedleTask, Route, Task};
 use crate::plan::{Planned, WindowWish};
 use crate::spec::gate::{Check, Gate};
-use crate::spec::kind::{Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes};
+use crate::spec::kind::{
+    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+};
 
 /// The kind.
 #[derive(Debug)]
 pub(super) struct Needle;
 
 /// Words of the answer's class; `exact` is the only one that a healthy seat gives.
-const CLASSES: &[&str] =
-    &["exact", "decoy", "wrong", "verbose", "empty", "think_only", "runaway", "truncated", "cached", "infra"];
+const CLASSES: &[&str] = &[
+    "exact",
+    "decoy",
+    "wrong",
+    "verbose",
+    "empty",
+    "think_only",
+    "runaway",
+    "truncated",
+    "cached",
+    "infra",
+];
 
 const FIGURES: &[FigureKind] = &[
     FigureKind {
@@ -126,16 +138,23 @@ impl Kind for Needle {
         if languages.len() == 1 && depths.len() == 1 {
             return vec![String::new()];
         }
-        languages.iter().flat_map(|l| depths.iter().map(move |d| format!("{l}/{d}"))).collect()
+        languages
+            .iter()
+            .flat_map(|l| depths.iter().map(move |d| format!("{l}/{d}")))
+            .collect()
     }
 
     fn faults(&self, check: &Check, _gate: &Gate) -> Vec<KindFault> {
-        let (tokens, answer) = (check.params.count("tokens"), check.params.count("max_tokens"));
+        let (tokens, answer) = (
+            check.params.count("tokens"),
+            check.params.count("max_tokens"),
+        );
         (tokens <= answer)
             .then(|| KindFault {
                 key: Some("tokens"),
                 message: "the prompt is no longer than its answer may be".into(),
-                help: "a needle wants a long prompt: 166_000, or as much as the seat can hold".into(),
+                help: "a needle wants a long prompt: 166_000, or as much as the seat can hold"
+                    .into(),
             })
             .into_iter()
             .collect()
@@ -154,8 +173,13 @@ impl Planned for Needle {
                 depth,
                 draw: repeat,
                 content,
-                max_tokens: u32::try_from(params.count("max_tokens").unwrap_or(64)).unwrap_or(u32::MAX),
-                route: if params.text("route") == Some("completion") { Route::Completion } else { Route::Chat },
+                max_tokens: u32::try_from(params.count("max_tokens").unwrap_or(64))
+                    .unwrap_or(u32::MAX),
+                route: if params.text("route") == Some("completion") {
+                    Route::Completion
+                } else {
+                    Route::Chat
+                },
                 deadline_s: params.number("deadline").unwrap_or(900.0),
             }),
         };
@@ -175,11 +199,21 @@ impl Planned for Needle {
 /// Language and depth of a cell.
 fn place(params: &Params, cell: &str) -> (String, f64) {
     let first = || {
-        let language = params.texts("languages").first().cloned().unwrap_or_else(|| "en".into());
-        (language, params.counts("depths").first().copied().unwrap_or(50) as f64 / 100.0)
+        let language = params
+            .texts("languages")
+            .first()
+            .cloned()
+            .unwrap_or_else(|| "en".into());
+        (
+            language,
+            params.counts("depths").first().copied().unwrap_or(50) as f64 / 100.0,
+        )
     };
     match cell.split_once('/') {
-        Some((language, depth)) => (language.into(), depth.parse::<f64>().unwrap_or(50.0) / 100.0),
+        Some((language, depth)) => (
+            language.into(),
+            depth.parse::<f64>().unwrap_or(50.0) / 100.0,
+        ),
         None => first(),
     }
 }
@@ -188,21 +222,38 @@ impl Concludes for Needle {
     fn conclude(&self, view: &View<'_>) -> Conclusion {
         let mut conclusion = Conclusion::default();
         for part in ["control-short", "control-missing", "control-swapped"] {
-            conclusion.reasons.extend(view.windows(part).iter().filter_map(|w| control(w, part)));
+            conclusion
+                .reasons
+                .extend(view.windows(part).iter().filter_map(|w| control(w, part)));
         }
         let windows = view.windows("measure");
-        let all: Vec<_> = windows.iter().flat_map(|w| w.exchanges.iter().map(move |e| (*w, e))).collect();
+        let all: Vec<_> = windows
+            .iter()
+            .flat_map(|w| w.exchanges.iter().map(move |e| (*w, e)))
+            .collect();
         conclusion.reasons.extend(traffic::failed(&all));
-        conclusion.reasons.extend(windows.iter().flat_map(|w| objections(view, w)));
+        conclusion
+            .reasons
+            .extend(windows.iter().flat_map(|w| objections(view, w)));
         let ids: Vec<String> = windows.iter().map(|w| w.id.clone()).collect();
         let mut add = |figure, sample: Sample| {
             if !sample.is_empty() {
-                conclusion.measured.push(Measured { figure, sample, windows: ids.clone() });
+                conclusion.measured.push(Measured {
+                    figure,
+                    sample,
+                    windows: ids.clone(),
+                });
             }
         };
-        add("answer", Sample::Words(windows.iter().map(|w| class(view, w)).collect()));
+        add(
+            "answer",
+            Sample::Words(windows.iter().map(|w| class(view, w)).collect()),
+        );
         let exchanges = || windows.iter().flat_map(|w| &w.exchanges);
-        add("needle_ttft_s", Sample::Each(exchanges().filter_map(|e| e.ttft_s()).collect()));
+        add(
+            "needle_ttft_s",
+            Sample::Each(exchanges().filter_map(|e| e.ttft_s()).collect()),
+        );
         let tokens = exchanges().filter_map(|e| e.usage).map(|u| u.prompt as f64);
         add("needle_prompt_tokens", Sample::Each(tokens.collect()));
         conclusion
@@ -215,7 +266,9 @@ fn fact<'a>(results: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
 
 /// The answer's class, with what only the window knows (truncated, cached, infra) before what the text says.
 fn class(view: &View<'_>, window: &Window) -> String {
-    let Some(exchange) = window.exchanges.first().filter(|e| e.is_complete()) else { return "infra".into() };
+    let Some(exchange) = window.exchanges.first().filter(|e| e.is_complete()) else {
+        return "infra".into();
+    };
     if truncation(window).is_some() {
         return "truncated".into();
     }
@@ -234,11 +287,18 @@ fn class(view: &View<'_>, window: &Window) -> String {
         reasoning: &exchange.reasoning,
         finish_reason: exchange.finish_reason.as_deref(),
     };
-    crate::quality::needle::classify(&facts, value, &decoys).word().into()
+    crate::quality::needle::classify(&facts, value, &decoys)
+        .word()
+        .into()
 }
 
 fn objections(view: &View<'_>, window: &Window) -> Vec<Reason> {
-    let whole: Vec<_> = window.exchanges.iter().filter(|e| e.is_complete()).map(|e| (window, e)).collect();
+    let whole: Vec<_> = window
+        .exchanges
+        .iter()
+        .filter(|e| e.is_complete())
+        .map(|e| (window, e))
+        .collect();
     let mut reasons: Vec<Reason> = truncation(window).into_iter().collect();
     reasons.extend(cached(view, window));
     reasons.extend(traffic::without_usage(&whole));
@@ -270,11 +330,20 @@ fn truncation(window: &Window) -> Option<Reason> {
 
 /// Prompt tokens from the cache although each needle is new: the TTFT is not a cold one.
 fn cached(view: &View<'_>, window: &Window) -> Option<Reason> {
-    let told = window.exchanges.first().and_then(|e| e.usage.and_then(|u| u.cached));
+    let told = window
+        .exchanges
+        .first()
+        .and_then(|e| e.usage.and_then(|u| u.cached));
     let metrics = view.dialect.and_then(|d| d.metrics.as_ref());
-    let moved = metrics.and_then(|m| movement::of(window, m.prefix_hits)).map(|n| n as u64);
+    let moved = metrics
+        .and_then(|m| movement::of(window, m.prefix_hits))
+        .map(|n| n as u64);
     let hits = told.max(moved).filter(|n| *n > 0)?;
-    let sent = window.results.get("tokens").and_then(Value::as_u64).unwrap_or(0);
+    let sent = window
+        .results
+        .get("tokens")
+        .and_then(Value::as_u64)
+        .unwrap_or(0);
     // One block may be shared by the template's own front; a hundredth of the prompt cannot change a verdict on TTFT.
     (hits > (sent / 100).max(64)).then(|| {
         Reason::new(
@@ -292,11 +361,21 @@ fn control(window: &Window, part: &str) -> Option<Reason> {
     let value = fact(&window.results, "value").unwrap_or_default();
     let seen = exchange.text.contains(value) && !value.is_empty();
     let (holds, en, ja) = match part {
-        "control-missing" => {
-            (!seen, "the value appears in an answer whose prompt does not hold it", "プロンプトに無い値が答えに現れた")
-        }
-        "control-swapped" => (seen, "asked for a decoy's key, it does not give the decoy's value", "おとりの鍵を尋ねたのに、おとりの値を答えない"),
-        _ => (seen, "even a short prompt is not answered: this is the model or the format, not the length", "短いプロンプトでも答えられない: 長さではなくモデルか書式の問題"),
+        "control-missing" => (
+            !seen,
+            "the value appears in an answer whose prompt does not hold it",
+            "プロンプトに無い値が答えに現れた",
+        ),
+        "control-swapped" => (
+            seen,
+            "asked for a decoy's key, it does not give the decoy's value",
+            "おとりの鍵を尋ねたのに、おとりの値を答えない",
+        ),
+        _ => (
+            seen,
+            "even a short prompt is not answered: this is the model or the format, not the length",
+            "短いプロンプトでも答えられない: 長さではなくモデルか書式の問題",
+        ),
     };
     (!holds).then(|| {
         Reason::new(

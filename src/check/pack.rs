@@ -6,7 +6,9 @@ use crate::judge::verdict::Verdict;
 use crate::plan::task::{PackTask, Task};
 use crate::plan::{Planned, WindowWish};
 use crate::spec::gate::{Check, Gate};
-use crate::spec::kind::{Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes};
+use crate::spec::kind::{
+    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+};
 
 /// The kind.
 #[derive(Debug)]
@@ -22,7 +24,12 @@ const FIGURES: &[FigureKind] = &[FigureKind {
 }];
 
 const KEYS: &[Key] = &[
-    Key { name: "dir", takes: Takes::Text, default: Default::Required, about: "Folder of the pack." },
+    Key {
+        name: "dir",
+        takes: Takes::Text,
+        default: Default::Required,
+        about: "Folder of the pack.",
+    },
     Key {
         name: "manifest",
         takes: Takes::Text,
@@ -70,7 +77,10 @@ impl Planned for Pack {
         let text = |key| check.params.text(key).unwrap_or_default().to_owned();
         vec![WindowWish {
             part: "measure".into(),
-            task: Task::Pack(PackTask { dir: text("dir"), manifest: text("manifest") }),
+            task: Task::Pack(PackTask {
+                dir: text("dir"),
+                manifest: text("manifest"),
+            }),
         }]
     }
 }
@@ -80,7 +90,9 @@ impl Concludes for Pack {
         let mut conclusion = Conclusion::default();
         for window in view.windows("measure") {
             if let Some(why) = window.results.get("pack_absent").and_then(|v| v.as_str()) {
-                conclusion.reasons.push(Reason::new("pack.unread", Verdict::Unproven, why, why));
+                conclusion
+                    .reasons
+                    .push(Reason::new("pack.unread", Verdict::Unproven, why, why));
                 continue;
             }
             let faults: Vec<&str> = window
@@ -91,7 +103,10 @@ impl Concludes for Pack {
                 .unwrap_or_default();
             // Twenty faults tell what is wrong with a pack; ten thousand would hide it.
             conclusion.reasons.extend(
-                faults.iter().take(20).map(|f| Reason::new("pack.fault", Verdict::Fail, *f, *f)),
+                faults
+                    .iter()
+                    .take(20)
+                    .map(|f| Reason::new("pack.fault", Verdict::Fail, *f, *f)),
             );
             conclusion.measured.push(Measured {
                 figure: "pack_faults",

@@ -47,15 +47,29 @@ impl Kind for Path {
 
 impl Planned for Path {
     fn windows(&self, check: &Check, cell: &str, repeat: u32) -> Vec<WindowWish> {
-        let load = traffic::load(&check.params, cell, Prompts::OfRepeat(repeat), Ids::Unwanted);
-        vec![WindowWish { part: "measure".into(), task: Task::Load(load) }]
+        let load = traffic::load(
+            &check.params,
+            cell,
+            Prompts::OfRepeat(repeat),
+            Ids::Unwanted,
+        );
+        vec![WindowWish {
+            part: "measure".into(),
+            task: Task::Load(load),
+        }]
     }
 }
 
 impl Concludes for Path {
     fn conclude(&self, view: &View<'_>) -> Conclusion {
         let windows = view.windows("measure");
-        let all: Vec<_> = windows.iter().flat_map(|w| w.exchanges.iter().map(move |e| (*w, e))).collect();
-        Conclusion { reasons: traffic::failed(&all).into_iter().collect(), ..Conclusion::default() }
+        let all: Vec<_> = windows
+            .iter()
+            .flat_map(|w| w.exchanges.iter().map(move |e| (*w, e)))
+            .collect();
+        Conclusion {
+            reasons: traffic::failed(&all).into_iter().collect(),
+            ..Conclusion::default()
+        }
     }
 }

@@ -10,7 +10,9 @@ use crate::judge::verdict::Verdict;
 use crate::plan::task::{Control, ScoreTask, Task};
 use crate::plan::{Planned, WindowWish};
 use crate::spec::gate::{Check, Gate};
-use crate::spec::kind::{Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes};
+use crate::spec::kind::{
+    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+};
 
 /// The kind.
 #[derive(Debug)]
@@ -96,7 +98,11 @@ impl Kind for Perplexity {
     }
 
     fn cells(&self, params: &Params) -> Vec<String> {
-        params.texts("corpora").iter().map(|c| cell_name(c).to_owned()).collect()
+        params
+            .texts("corpora")
+            .iter()
+            .map(|c| cell_name(c).to_owned())
+            .collect()
     }
 
     fn faults(&self, check: &Check, _gate: &Gate) -> Vec<KindFault> {
@@ -117,7 +123,11 @@ impl Kind for Perplexity {
 
 fn cell_name(corpus: &str) -> &str {
     match corpus.strip_prefix("file:") {
-        Some(path) => path.rsplit('/').next().and_then(|f| f.split('.').next()).unwrap_or(path),
+        Some(path) => path
+            .rsplit('/')
+            .next()
+            .and_then(|f| f.split('.').next())
+            .unwrap_or(path),
         None => corpus,
     }
 }
@@ -128,17 +138,41 @@ const CONTROL_WINDOWS: u32 = 4;
 impl Planned for Perplexity {
     fn windows(&self, check: &Check, cell: &str, _repeat: u32) -> Vec<WindowWish> {
         let params = &check.params;
-        let corpus = params.texts("corpora").iter().find(|c| cell_name(c) == cell).cloned().unwrap_or_default();
-        let number = |key| params.count(key).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
+        let corpus = params
+            .texts("corpora")
+            .iter()
+            .find(|c| cell_name(c) == cell)
+            .cloned()
+            .unwrap_or_default();
+        let number = |key| {
+            params
+                .count(key)
+                .and_then(|n| u32::try_from(n).ok())
+                .unwrap_or(1)
+        };
         let wish = |part: &str, windows, control| WindowWish {
             part: part.into(),
-            task: Task::Score(ScoreTask { corpus: corpus.clone(), sha256: None, window: number("window"), windows, control }),
+            task: Task::Score(ScoreTask {
+                corpus: corpus.clone(),
+                sha256: None,
+                window: number("window"),
+                windows,
+                control,
+            }),
         };
         let all = number("windows");
         let mut wishes = vec![wish("measure", all, Control::Text)];
         if params.flag("controls") {
-            wishes.push(wish("control-shuffled", all.min(CONTROL_WINDOWS), Control::Shuffled));
-            wishes.push(wish("control-reversed", all.min(CONTROL_WINDOWS), Control::Reversed));
+            wishes.push(wish(
+                "control-shuffled",
+                all.min(CONTROL_WINDOWS),
+                Control::Shuffled,
+            ));
+            wishes.push(wish(
+                "control-reversed",
+                all.min(CONTROL_WINDOWS),
+                Control::Reversed,
+            ));
             wishes.push(wish("control-seams", 1, Control::Seams));
         }
         wishes
@@ -162,10 +196,16 @@ impl Concludes for Perplexity {
             conclusion.reasons.extend(probe(window));
             conclusion.reasons.extend(speculation(view, window));
         }
-        let all: Vec<_> = windows.iter().flat_map(|w| w.exchanges.iter().map(move |e| (*w, e))).collect();
+        let all: Vec<_> = windows
+            .iter()
+            .flat_map(|w| w.exchanges.iter().map(move |e| (*w, e)))
+            .collect();
         conclusion.reasons.extend(traffic::failed(&all));
-        let scored: Vec<&ScoredWindow> =
-            windows.iter().filter_map(|w| view.evidence.scores.get(&w.id)).flatten().collect();
+        let scored: Vec<&ScoredWindow> = windows
+            .iter()
+            .filter_map(|w| view.evidence.scores.get(&w.id))
+            .flatten()
+            .collect();
         conclusion.reasons.extend(guards::all(view, &scored));
         if scored.is_empty() && conclusion.reasons.is_empty() && !windows.is_empty() {
             conclusion.reasons.push(Reason::new(
@@ -184,14 +224,27 @@ impl Concludes for Perplexity {
 /// What the probe of three tokens found, before anything was scored.
 fn probe(window: &Window) -> Option<Reason> {
     let fault = window.results.get("probe_fault").and_then(|v| v.as_str())?;
-    let infra = window.results.get("probe_infra").and_then(|v| v.as_bool()).unwrap_or(false);
-    let (code, verdict) =
-        if infra { ("logprobs.infra", Verdict::Inconclusive) } else { ("logprobs.invalid", Verdict::Fail) };
+    let infra = window
+        .results
+        .get("probe_infra")
+        .and_then(|v| v.as_bool())
+        .unwrap_or(false);
+    let (code, verdict) = if infra {
+        ("logprobs.infra", Verdict::Inconclusive)
+    } else {
+        ("logprobs.invalid", Verdict::Fail)
+    };
     Some(Reason::new(
         code,
         verdict,
-        format!("{}: the logprobs of three tokens already fail: {fault}", window.id),
-        format!("{}: 3 トークンの試しで logprobs が成り立たない: {fault}", window.id),
+        format!(
+            "{}: the logprobs of three tokens already fail: {fault}",
+            window.id
+        ),
+        format!(
+            "{}: 3 トークンの試しで logprobs が成り立たない: {fault}",
+            window.id
+        ),
     ))
 }
 
@@ -199,23 +252,45 @@ fn figures(scored: &[&ScoredWindow], ids: &[String]) -> Vec<Measured> {
     let clusters: Vec<Cluster> = scored
         .iter()
         .filter(|s| s.fault.is_none())
-        .map(|s| Cluster { name: s.name.clone(), nll: s.logprobs.iter().flatten().map(|lp| -lp).collect() })
+        .map(|s| Cluster {
+            name: s.name.clone(),
+            nll: s.logprobs.iter().flatten().map(|lp| -lp).collect(),
+        })
         .filter(|c| !c.nll.is_empty())
         .collect();
     if clusters.is_empty() {
         return Vec::new();
     }
     let mut figures = Vec::new();
-    let mut add = |figure, sample| figures.push(Measured { figure, sample, windows: ids.to_vec() });
+    let mut add = |figure, sample| {
+        figures.push(Measured {
+            figure,
+            sample,
+            windows: ids.to_vec(),
+        })
+    };
     let nats: f64 = clusters.iter().flat_map(|c| &c.nll).sum();
-    let bytes: Option<u64> = scored.iter().filter(|s| s.fault.is_none()).map(|s| s.bytes).sum();
+    let bytes: Option<u64> = scored
+        .iter()
+        .filter(|s| s.fault.is_none())
+        .map(|s| s.bytes)
+        .sum();
     if let Some(bytes) = bytes.filter(|b| *b > 0) {
-        add("bits_per_byte", Sample::Each(vec![nats / std::f64::consts::LN_2 / bytes as f64]));
+        add(
+            "bits_per_byte",
+            Sample::Each(vec![nats / std::f64::consts::LN_2 / bytes as f64]),
+        );
     }
-    let ranks: Vec<u32> = scored.iter().flat_map(|s| s.ranks.iter().flatten().copied()).collect();
+    let ranks: Vec<u32> = scored
+        .iter()
+        .flat_map(|s| s.ranks.iter().flatten().copied())
+        .collect();
     if !ranks.is_empty() {
         let first = ranks.iter().filter(|r| **r == 1).count();
-        add("rank1_share", Sample::Each(vec![first as f64 / ranks.len() as f64]));
+        add(
+            "rank1_share",
+            Sample::Each(vec![first as f64 / ranks.len() as f64]),
+        );
     }
     add("ppl", Sample::Tokens(clusters));
     figures
@@ -230,7 +305,10 @@ fn speculation(view: &View<'_>, window: &Window) -> Option<Reason> {
         Some(Reason::new(
             "speculation.on",
             Verdict::Fail,
-            format!("{}: speculation is on while logprobs are read: {how}", window.id),
+            format!(
+                "{}: speculation is on while logprobs are read: {how}",
+                window.id
+            ),
             format!("{}: logprobs の測定中に投機的復号が有効: {ja}", window.id),
         ))
     };
@@ -238,19 +316,28 @@ fn speculation(view: &View<'_>, window: &Window) -> Option<Reason> {
         Some(Reason::new(
             "speculation.unknown",
             Verdict::Unproven,
-            format!("{}: nothing proves that speculation is off: {how}", window.id),
+            format!(
+                "{}: nothing proves that speculation is off: {how}",
+                window.id
+            ),
             format!("{}: 投機的復号が無効だという根拠が無い: {ja}", window.id),
         ))
     };
-    let Some(metrics) = metrics else { return unproven("this server has no metrics", "計数器が無い") };
+    let Some(metrics) = metrics else {
+        return unproven("this server has no metrics", "計数器が無い");
+    };
     if !movement::scraped(window) {
-        return unproven("no scrape of the metrics in the window", "窓の中で計数器を読めなかった");
+        return unproven(
+            "no scrape of the metrics in the window",
+            "窓の中で計数器を読めなかった",
+        );
     }
     match movement::of(window, metrics.drafts) {
         Some(moved) if moved > 0.0 => on("the draft counter moved", "draft 計数が動いた"),
-        Some(_) if metrics.absent_drafts == AbsentDrafts::MeansOff => {
-            on("the speculation counters are there, which they are only when it is configured", "投機の計数器が現れている（設定時のみ現れる）")
-        }
+        Some(_) if metrics.absent_drafts == AbsentDrafts::MeansOff => on(
+            "the speculation counters are there, which they are only when it is configured",
+            "投機の計数器が現れている（設定時のみ現れる）",
+        ),
         Some(_) => None,
         None if metrics.absent_drafts == AbsentDrafts::MeansOff => None,
         None => unproven("the speculation counters are absent", "投機の計数器が無い"),
@@ -269,7 +356,9 @@ mod guards {
         let usable: Vec<&&ScoredWindow> = scored.iter().filter(|s| s.fault.is_none()).collect();
         if let Some(first) = usable.iter().find_map(|s| {
             let vocabulary = vocabulary(view);
-            logprobs::guard(&s.logprobs, vocabulary).err().map(|why| (s, why))
+            logprobs::guard(&s.logprobs, vocabulary)
+                .err()
+                .map(|why| (s, why))
         }) {
             let (window, why) = first;
             reasons.push(Reason::new(
@@ -287,8 +376,16 @@ mod guards {
 
     fn fault(scored: &ScoredWindow) -> Option<Reason> {
         let fault = scored.fault.as_ref()?;
-        let verdict = if fault.infra { Verdict::Inconclusive } else { Verdict::Fail };
-        let code = if fault.infra { "logprobs.infra" } else { "logprobs.invalid" };
+        let verdict = if fault.infra {
+            Verdict::Inconclusive
+        } else {
+            Verdict::Fail
+        };
+        let code = if fault.infra {
+            "logprobs.infra"
+        } else {
+            "logprobs.invalid"
+        };
         Some(Reason::new(
             code,
             verdict,
@@ -341,7 +438,8 @@ mod guards {
             .iter()
             .filter_map(|control| {
                 let text = usable.iter().find(|s| s.name == control.name)?;
-                logprobs::largest_difference(&text.logprobs, &control.logprobs).map(|d| (control.name.clone(), d))
+                logprobs::largest_difference(&text.logprobs, &control.logprobs)
+                    .map(|d| (control.name.clone(), d))
             })
             .max_by(|a, b| a.1.total_cmp(&b.1))?;
         (worst.1 > logprobs::ORDER_TOLERANCE).then(|| {
@@ -360,7 +458,10 @@ mod guards {
         let longest = scored.iter().max_by_key(|s| s.ids.len())?;
         let worst = scored
             .iter()
-            .filter_map(|s| logprobs::largest_difference(&longest.logprobs, &s.logprobs).map(|d| (s.ids.len(), d)))
+            .filter_map(|s| {
+                logprobs::largest_difference(&longest.logprobs, &s.logprobs)
+                    .map(|d| (s.ids.len(), d))
+            })
             .max_by(|a, b| a.1.total_cmp(&b.1))?;
         (worst.1 > logprobs::SEAM_TOLERANCE).then(|| {
             Reason::new(

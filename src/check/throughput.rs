@@ -75,28 +75,52 @@ impl Kind for Throughput {
 
 impl Planned for Throughput {
     fn windows(&self, check: &Check, cell: &str, repeat: u32) -> Vec<WindowWish> {
-        let load: Load = traffic::load(&check.params, cell, Prompts::OfRepeat(repeat), Ids::Unwanted);
-        vec![WindowWish { part: "measure".into(), task: Task::Load(load) }]
+        let load: Load = traffic::load(
+            &check.params,
+            cell,
+            Prompts::OfRepeat(repeat),
+            Ids::Unwanted,
+        );
+        vec![WindowWish {
+            part: "measure".into(),
+            task: Task::Load(load),
+        }]
     }
 }
 
 impl Concludes for Throughput {
     fn conclude(&self, view: &View<'_>) -> Conclusion {
         let windows = view.windows("measure");
-        let mut conclusion = Conclusion { reasons: traffic::objections(view, &windows), ..Conclusion::default() };
+        let mut conclusion = Conclusion {
+            reasons: traffic::objections(view, &windows),
+            ..Conclusion::default()
+        };
         let mut add = |figure: &'static str, of: &dyn Fn(&Window) -> Option<f64>| {
-            let seen: Vec<(f64, String)> =
-                windows.iter().filter_map(|w| of(w).map(|value| (value, w.id.clone()))).collect();
+            let seen: Vec<(f64, String)> = windows
+                .iter()
+                .filter_map(|w| of(w).map(|value| (value, w.id.clone())))
+                .collect();
             if !seen.is_empty() {
                 let (values, windows) = seen.into_iter().unzip();
-                conclusion.measured.push(Measured { figure, sample: Sample::Repeats(values), windows });
+                conclusion.measured.push(Measured {
+                    figure,
+                    sample: Sample::Repeats(values),
+                    windows,
+                });
             }
         };
         add("decode_tok_s", &decode_rate);
         add("aggregate_tok_s", &aggregate_rate);
         add("ttft_s", &median_ttft);
-        if view.check.params.count("max_tokens").is_some_and(|n| n < 64) {
-            conclusion.notes.push("answers under 64 tokens: the decode rate rests on few steps".into());
+        if view
+            .check
+            .params
+            .count("max_tokens")
+            .is_some_and(|n| n < 64)
+        {
+            conclusion
+                .notes
+                .push("answers under 64 tokens: the decode rate rests on few steps".into());
         }
         conclusion.notes.extend(traffic::noted(view, &windows));
         conclusion
@@ -112,16 +136,30 @@ fn decode_rate(window: &Window) -> Option<f64> {
 
 /// Generated tokens over the time from the first request's start to the last token; absent if any request has no usage.
 fn aggregate_rate(window: &Window) -> Option<f64> {
-    let tokens: Option<u64> = window.exchanges.iter().map(|e| e.usage.map(|u| u.completion)).sum();
+    let tokens: Option<u64> = window
+        .exchanges
+        .iter()
+        .map(|e| e.usage.map(|u| u.completion))
+        .sum();
     let start = window.exchanges.iter().map(|e| e.sent_s).reduce(f64::min)?;
-    let end = window.exchanges.iter().map(|e| e.last_token_s).collect::<Option<Vec<_>>>()?;
+    let end = window
+        .exchanges
+        .iter()
+        .map(|e| e.last_token_s)
+        .collect::<Option<Vec<_>>>()?;
     let end = end.into_iter().reduce(f64::max)?;
-    tokens.filter(|_| end > start).map(|t| t as f64 / (end - start))
+    tokens
+        .filter(|_| end > start)
+        .map(|t| t as f64 / (end - start))
 }
 
 /// Median time to the first token; absent if any request has none.
 fn median_ttft(window: &Window) -> Option<f64> {
-    let mut times: Vec<f64> = window.exchanges.iter().map(|e| e.ttft_s()).collect::<Option<_>>()?;
+    let mut times: Vec<f64> = window
+        .exchanges
+        .iter()
+        .map(|e| e.ttft_s())
+        .collect::<Option<_>>()?;
     times.sort_by(f64::total_cmp);
     let middle = times.len() / 2;
     match times.len() {

@@ -54,14 +54,22 @@ pub(super) fn cells(params: &Params) -> Vec<String> {
     params
         .texts("workloads")
         .iter()
-        .flat_map(|workload| streams.iter().map(move |n| format!("{}/{n}", cell_name(workload))))
+        .flat_map(|workload| {
+            streams
+                .iter()
+                .map(move |n| format!("{}/{n}", cell_name(workload)))
+        })
         .collect()
 }
 
 /// A workload's name in a cell: the file's stem for a file.
 fn cell_name(workload: &str) -> &str {
     match workload.strip_prefix("file:") {
-        Some(path) => path.rsplit('/').next().and_then(|f| f.split('.').next()).unwrap_or(path),
+        Some(path) => path
+            .rsplit('/')
+            .next()
+            .and_then(|f| f.split('.').next())
+            .unwrap_or(path),
         None => workload,
     }
 }
@@ -84,14 +92,23 @@ pub(super) fn faults(params: &Params) -> Vec<KindFault> {
 /// The load of a cell.
 pub(super) fn load(params: &Params, cell: &str, prompts: Prompts, ids: Ids) -> Load {
     let (name, streams) = cell.rsplit_once('/').unwrap_or((cell, "1"));
-    let workload = params.texts("workloads").iter().find(|w| cell_name(w) == name).cloned().unwrap_or_default();
+    let workload = params
+        .texts("workloads")
+        .iter()
+        .find(|w| cell_name(w) == name)
+        .cloned()
+        .unwrap_or_default();
     Load {
         workload,
         sha256: None,
         streams: streams.parse().unwrap_or(1),
         requests: small(params.count("requests")),
         max_tokens: small(params.count("max_tokens")),
-        ending: if params.text("ending") == Some("free") { Ending::Free } else { Ending::Ignored },
+        ending: if params.text("ending") == Some("free") {
+            Ending::Free
+        } else {
+            Ending::Ignored
+        },
         prompts,
         ids,
     }
@@ -104,13 +121,22 @@ fn small(n: Option<u64>) -> u32 {
 /// What the answers of these windows say against the case.
 pub(super) fn objections(view: &View<'_>, windows: &[&Window]) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    let all: Vec<(&Window, &Exchange)> =
-        windows.iter().flat_map(|w| w.exchanges.iter().map(move |e| (*w, e))).collect();
+    let all: Vec<(&Window, &Exchange)> = windows
+        .iter()
+        .flat_map(|w| w.exchanges.iter().map(move |e| (*w, e)))
+        .collect();
     reasons.extend(failed(&all));
-    let whole: Vec<_> = all.iter().filter(|(_, e)| e.is_complete()).copied().collect();
+    let whole: Vec<_> = all
+        .iter()
+        .filter(|(_, e)| e.is_complete())
+        .copied()
+        .collect();
     reasons.extend(without_usage(&whole));
     if view.check.params.text("ending") == Some("ignored") {
-        reasons.extend(short(&whole, view.check.params.count("max_tokens").unwrap_or(0)));
+        reasons.extend(short(
+            &whole,
+            view.check.params.count("max_tokens").unwrap_or(0),
+        ));
     }
     reasons.extend(bundled(view, &whole));
     if view.check.params.text("repetition") != Some("noted") {
@@ -121,9 +147,16 @@ pub(super) fn objections(view: &View<'_>, windows: &[&Window]) -> Vec<Reason> {
 
 /// A note on answers that fell into a loop, where they do not void the case.
 pub(super) fn noted(view: &View<'_>, windows: &[&Window]) -> Option<String> {
-    let whole: Vec<_> = windows.iter().flat_map(|w| w.exchanges.iter().map(move |e| (*w, e))).collect();
-    let reason = degenerate(&whole).filter(|_| view.check.params.text("repetition") == Some("noted"))?;
-    Some(format!("accepted by `repetition = \"noted\"`: {}", reason.text))
+    let whole: Vec<_> = windows
+        .iter()
+        .flat_map(|w| w.exchanges.iter().map(move |e| (*w, e)))
+        .collect();
+    let reason =
+        degenerate(&whole).filter(|_| view.check.params.text("repetition") == Some("noted"))?;
+    Some(format!(
+        "accepted by `repetition = \"noted\"`: {}",
+        reason.text
+    ))
 }
 
 /// Requests that did not end whole.
@@ -134,8 +167,18 @@ pub(super) fn failed(all: &[(&Window, &Exchange)]) -> Option<Reason> {
     Some(Reason::new(
         "request.failed",
         Verdict::Fail,
-        format!("{} of {} requests failed, first in {}: {cause}", bad.len(), all.len(), window.id),
-        format!("{} 件中 {} 件の要求が失敗（最初は {}）: {cause}", all.len(), bad.len(), window.id),
+        format!(
+            "{} of {} requests failed, first in {}: {cause}",
+            bad.len(),
+            all.len(),
+            window.id
+        ),
+        format!(
+            "{} 件中 {} 件の要求が失敗（最初は {}）: {cause}",
+            all.len(),
+            bad.len(),
+            window.id
+        ),
     ))
 }
 
@@ -144,7 +187,9 @@ pub(super) fn outcome_text(exchange: &Exchange) -> String {
     match &exchange.outcome {
         Outcome::Complete => "complete".into(),
         Outcome::Refused { body } => {
-            let status = exchange.status.map_or_else(|| "an error in the stream".into(), |s| format!("HTTP {s}"));
+            let status = exchange
+                .status
+                .map_or_else(|| "an error in the stream".into(), |s| format!("HTTP {s}"));
             format!("{status} {}", body.chars().take(160).collect::<String>())
         }
         Outcome::Unreachable { cause } => format!("not reachable: {cause}"),
@@ -170,8 +215,10 @@ pub(super) fn without_usage(whole: &[(&Window, &Exchange)]) -> Option<Reason> {
 
 /// Answers that ended before `max_tokens` although the end token was to be ignored.
 fn short(whole: &[(&Window, &Exchange)], max_tokens: u64) -> Option<Reason> {
-    let bad: Vec<_> =
-        whole.iter().filter(|(_, e)| e.usage.is_some_and(|u| u.completion < max_tokens)).collect();
+    let bad: Vec<_> = whole
+        .iter()
+        .filter(|(_, e)| e.usage.is_some_and(|u| u.completion < max_tokens))
+        .collect();
     let (window, first) = bad.first()?;
     let got = first.usage.map_or(0, |u| u.completion);
     Some(Reason::new(
@@ -179,9 +226,17 @@ fn short(whole: &[(&Window, &Exchange)], max_tokens: u64) -> Option<Reason> {
         Verdict::Fail,
         format!(
             "{} of {} answers stopped early: {got} of {max_tokens} tokens in {} (finish_reason `{}`) although the end token was to be ignored",
-            bad.len(), whole.len(), window.id, first.finish_reason.as_deref().unwrap_or("none")
+            bad.len(),
+            whole.len(),
+            window.id,
+            first.finish_reason.as_deref().unwrap_or("none")
         ),
-        format!("{} 件中 {} 件の応答が早く終わった: {} で {max_tokens} 中 {got} トークン（終端無視を指定済み）", whole.len(), bad.len(), window.id),
+        format!(
+            "{} 件中 {} 件の応答が早く終わった: {} で {max_tokens} 中 {got} トークン（終端無視を指定済み）",
+            whole.len(),
+            bad.len(),
+            window.id
+        ),
     ))
 }
 
@@ -231,7 +286,17 @@ fn degenerate(whole: &[(&Window, &Exchange)]) -> Option<Reason> {
     Some(Reason::new(
         "text.degenerate",
         Verdict::Inconclusive,
-        format!("{} of {} answers are void, first in {}: {why}; a loop is fast and is accepted by every drafter", bad.len(), whole.len(), window.id),
-        format!("{} 件中 {} 件の応答が無効（最初は {}）: {why}。繰り返しは速く、受理長も上がる", whole.len(), bad.len(), window.id),
+        format!(
+            "{} of {} answers are void, first in {}: {why}; a loop is fast and is accepted by every drafter",
+            bad.len(),
+            whole.len(),
+            window.id
+        ),
+        format!(
+            "{} 件中 {} 件の応答が無効（最初は {}）: {why}。繰り返しは速く、受理長も上がる",
+            whole.len(),
+            bad.len(),
+            window.id
+        ),
     ))
 }

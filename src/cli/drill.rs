@@ -46,7 +46,11 @@ impl Drill {
             }
         };
         let table = drill(&file.gate, &run, &crate::check::concludes);
-        print::data(&if self.json { json(&table) } else { text(&table) });
+        print::data(&if self.json {
+            json(&table)
+        } else {
+            text(&table)
+        });
         if table.rows.is_empty() {
             print::message("error: no case passes on this evidence, so nothing could be drilled");
             return ExitCode::from(exit::NOTHING_RAN);
@@ -59,7 +63,9 @@ impl Drill {
 fn text(table: &KillTable) -> String {
     let mut print = Table::new();
     let rule = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-    print.load_style(rule).set_content_arrangement(ContentArrangement::Dynamic);
+    print
+        .load_style(rule)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     print.set_header(["fault", "killed", "by", "survived", "not simulated"]);
     let mut names: Vec<&str> = Vec::new();
     for row in &table.rows {
@@ -100,10 +106,16 @@ fn text(table: &KillTable) -> String {
     }
     let mut text = format!("{print}\n");
     if !table.already_down.is_empty() {
-        text.push_str(&format!("not drilled, they do not pass as it is: {}\n", table.already_down.join(", ")));
+        text.push_str(&format!(
+            "not drilled, they do not pass as it is: {}\n",
+            table.already_down.join(", ")
+        ));
     }
     for row in table.survivors() {
-        text.push_str(&format!("survivor: `{}` still passes under `{}`\n", row.case, row.fault));
+        text.push_str(&format!(
+            "survivor: `{}` still passes under `{}`\n",
+            row.case, row.fault
+        ));
     }
     text.push_str(&format!("survivors: {}\n", table.survivors().count()));
     text

@@ -35,6 +35,11 @@ fn code(report: &Report, seat_lost: bool) -> u8 {
 
 /// Whether all that is missing is something to compare with.
 fn only_baselines(report: &Report) -> bool {
-    let mut open = report.checks.iter().flat_map(|f| &f.reasons).filter(|r| r.verdict != Verdict::Pass).peekable();
+    let mut open = report
+        .checks
+        .iter()
+        .flat_map(|f| &f.reasons)
+        .filter(|r| r.verdict != Verdict::Pass)
+        .peekable();
     open.peek().is_some() && open.all(|r| r.code == "limit.absent")
 }

@@ -30,11 +30,21 @@ pub(super) fn open(path: &Path) -> Result<GateFile, ExitCode> {
             return Err(ExitCode::from(exit::USAGE));
         }
     };
-    let name = path.file_stem().map_or_else(|| "gate".into(), |s| s.to_string_lossy().into_owned());
+    let name = path
+        .file_stem()
+        .map_or_else(|| "gate".into(), |s| s.to_string_lossy().into_owned());
     let file = path.display().to_string();
     let gate = parse(&name, &file, &source)?;
-    let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
-    Ok(GateFile { gate, name: file, dir })
+    let dir = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+        .to_owned();
+    Ok(GateFile {
+        gate,
+        name: file,
+        dir,
+    })
 }
 
 /// Reads a gate's text; on faults they are printed and the exit code is given.

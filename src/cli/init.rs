@@ -31,12 +31,19 @@ pub(super) struct Init {
 impl Init {
     /// Looks and writes.
     pub(super) fn go(self) -> ExitCode {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+        else {
             return ExitCode::from(exit::INTERNAL);
         };
         let mut options = ClientOptions::new(&self.url);
-        options.api_key =
-            self.api_key_env.as_ref().and_then(|name| std::env::var(name).ok()).filter(|k| !k.is_empty()).map(Secret::new);
+        options.api_key = self
+            .api_key_env
+            .as_ref()
+            .and_then(|name| std::env::var(name).ok())
+            .filter(|k| !k.is_empty())
+            .map(Secret::new);
         let client = match Client::new(options) {
             Ok(client) => client,
             Err(fault) => {
@@ -45,8 +52,13 @@ impl Init {
             }
         };
         // The witnesses want a gate for the libraries that its paths name; a starter gate names none yet.
-        let Ok(empty) = gate_file::parse("init", "init", EMPTY) else { return ExitCode::from(exit::INTERNAL) };
-        let expected = Expected { dialect: None, model: self.model.clone() };
+        let Ok(empty) = gate_file::parse("init", "init", EMPTY) else {
+            return ExitCode::from(exit::INTERNAL);
+        };
+        let expected = Expected {
+            dialect: None,
+            model: self.model.clone(),
+        };
         match runtime.block_on(survey(&client, &expected, &empty)) {
             Ok(survey) => self.write(&survey),
             Err(fault) => {
@@ -63,17 +75,25 @@ impl Init {
             None => print::data(&gate),
             Some(path) => {
                 if let Err(cause) = std::fs::write(path, &gate) {
-                    print::message(&format!("error: cannot write `{}`: {cause}", path.display()));
+                    print::message(&format!(
+                        "error: cannot write `{}`: {cause}",
+                        path.display()
+                    ));
                     return ExitCode::from(exit::USAGE);
                 }
-                print::message(&format!("wrote {}; look at it with `sekimon plan {}`", path.display(), path.display()));
+                print::message(&format!(
+                    "wrote {}; look at it with `sekimon plan {}`",
+                    path.display(),
+                    path.display()
+                ));
             }
         }
         ExitCode::SUCCESS
     }
 }
 
-const EMPTY: &str = "title = \"init\"\n[seat]\nurl = \"http://127.0.0.1:1\"\n[[check]]\nkind = \"health\"\n";
+const EMPTY: &str =
+    "title = \"init\"\n[seat]\nurl = \"http://127.0.0.1:1\"\n[[check]]\nkind = \"health\"\n";
 
 /// What the seat can give, and what would give more.
 fn account(survey: &Survey) -> String {
@@ -85,7 +105,8 @@ fn account(survey: &Survey) -> String {
         survey.dialect.name,
         told.version.as_deref().unwrap_or("(version not told)"),
         told.model,
-        told.max_model_len.map_or_else(String::new, |n| format!(", context {n} tokens")),
+        told.max_model_len
+            .map_or_else(String::new, |n| format!(", context {n} tokens")),
     );
     let mut row = |name: &str, state: Result<String, String>| {
         let (mark, says) = match state {
@@ -94,31 +115,64 @@ fn account(survey: &Survey) -> String {
         };
         let _ = writeln!(text, "  {mark}  {name:<22} {says}");
     };
-    row("counters", survey.metrics.as_ref().map(|m| format!("{} series", m.len())).map_err(Clone::clone));
+    row(
+        "counters",
+        survey
+            .metrics
+            .as_ref()
+            .map(|m| format!("{} series", m.len()))
+            .map_err(Clone::clone),
+    );
     row(
         "accept length",
-        survey.drafts.map(|name| format!("by {name}")).ok_or("no draft counter: speculation is off, or not counted".into()),
+        survey
+            .drafts
+            .map(|name| format!("by {name}"))
+            .ok_or("no draft counter: speculation is off, or not counted".into()),
     );
-    row("perplexity", survey.logprobs.as_ref().map(|r| format!("prompt logprobs by {r:?}")).map_err(Clone::clone));
+    row(
+        "perplexity",
+        survey
+            .logprobs
+            .as_ref()
+            .map(|r| format!("prompt logprobs by {r:?}"))
+            .map_err(Clone::clone),
+    );
     row(
         "exact prompt length",
-        survey.dialect.requests.tokenize.map(|t| format!("by {}", t.path)).ok_or("no tokenizer route".into()),
+        survey
+            .dialect
+            .requests
+            .tokenize
+            .map(|t| format!("by {}", t.path))
+            .ok_or("no tokenizer route".into()),
     );
     row(
         "processes",
         match &survey.residents.set {
-            Sighting::Seen { value } => Ok(format!("{} processes, {} that compute", value.processes.len(), value.computing().len())),
+            Sighting::Seen { value } => Ok(format!(
+                "{} processes, {} that compute",
+                value.processes.len(),
+                value.computing().len()
+            )),
             Sighting::Absent(absent) => Err(format!("{}; {}", absent.why, absent.mend)),
         },
     );
-    let read = survey.residents.each.iter().filter(|r| r.environ.seen().is_some()).count();
+    let read = survey
+        .residents
+        .each
+        .iter()
+        .filter(|r| r.environ.seen().is_some())
+        .count();
     let all = survey.residents.each.len();
     row(
         "live environment",
         if all > 0 && read == all {
             Ok(format!("of {read} processes"))
         } else {
-            Err(format!("of {read} of {all} processes; run sekimon as the seat's user or as root"))
+            Err(format!(
+                "of {read} of {all} processes; run sekimon as the seat's user or as root"
+            ))
         },
     );
     row(
@@ -133,10 +187,28 @@ fn account(survey: &Survey) -> String {
 fn starter(init: &Init, survey: &Survey) -> String {
     let mut text = String::new();
     let told = &survey.identity;
-    let _ = writeln!(text, "# A starter gate for {} at {}. Every line is meant to be changed.", survey.dialect.name, init.url);
-    let _ = writeln!(text, "title = {:?}\n\n[seat]\nurl     = {:?}\nmodel   = {:?}\ndialect = {:?}", format!("{} at the seat", told.model), init.url, told.model, survey.dialect.id);
-    let workers = survey.residents.set.seen().map_or(1, |s| s.computing().len().max(1));
-    let _ = writeln!(text, "ranks   = {workers}    # processes that compute; say what the recipe says");
+    let _ = writeln!(
+        text,
+        "# A starter gate for {} at {}. Every line is meant to be changed.",
+        survey.dialect.name, init.url
+    );
+    let _ = writeln!(
+        text,
+        "title = {:?}\n\n[seat]\nurl     = {:?}\nmodel   = {:?}\ndialect = {:?}",
+        format!("{} at the seat", told.model),
+        init.url,
+        told.model,
+        survey.dialect.id
+    );
+    let workers = survey
+        .residents
+        .set
+        .seen()
+        .map_or(1, |s| s.computing().len().max(1));
+    let _ = writeln!(
+        text,
+        "ranks   = {workers}    # processes that compute; say what the recipe says"
+    );
     match survey.log_files.first() {
         Some(file) => {
             let _ = writeln!(text, "log     = {{ file = {file:?} }}");
@@ -149,7 +221,10 @@ fn starter(init: &Init, survey: &Survey) -> String {
     text.push_str("\n# What proves that the path was taken. Take the line that your build prints on every rank, and the counter that it moves.\n[paths.serving]\n");
     text.push_str("# announced = { line = 'your kernel ACTIVE', on = \"every rank\", matches = [\"your kernel ACTIVE\"], never = [\"your kernel declined\"] }\n");
     if let Some(first) = survey.dialect.log.first_lines.first() {
-        let _ = writeln!(text, "announced = {{ line = {first:?}, on = {{ at_least = 1 }} }}");
+        let _ = writeln!(
+            text,
+            "announced = {{ line = {first:?}, on = {{ at_least = 1 }} }}"
+        );
     }
     let moved = survey.drafts.or_else(|| {
         let metrics = survey.dialect.metrics.as_ref()?;
@@ -161,14 +236,20 @@ fn starter(init: &Init, survey: &Survey) -> String {
     let room = told.max_model_len.unwrap_or(8192);
     text.push_str("\n[[check]]\nkind = \"health\"\n");
     if !survey.dialect.kv.is_empty() {
-        text.push_str("\n[[check]]\nkind = \"kv_window\"\n# expect = { kv_tokens = \">= 395_000 tokens\" }\n");
+        text.push_str(
+            "\n[[check]]\nkind = \"kv_window\"\n# expect = { kv_tokens = \">= 395_000 tokens\" }\n",
+        );
     }
     text.push_str("\n[[check]]\nkind    = \"throughput\"\npath    = \"serving\"\nstreams = [1, 4]\nrepeats = 7\n# expect = { decode_tok_s = \">= 60 tok/s\" }\n");
     if survey.drafts.is_some() {
         text.push_str("\n[[check]]\nkind    = \"accept_length\"\npath    = \"serving\"\nstreams = [1]\n# expect = { accept_length = \">= 1.9\" }\n");
     }
     if survey.dialect.requests.tokenize.is_some() {
-        let _ = writeln!(text, "\n[[check]]\nkind   = \"needle\"\npath   = \"serving\"\ntokens = {}\nexpect = {{ answer = \"is exact\" }}", (room * 2 / 3).min(166_000).max(512));
+        let _ = writeln!(
+            text,
+            "\n[[check]]\nkind   = \"needle\"\npath   = \"serving\"\ntokens = {}\nexpect = {{ answer = \"is exact\" }}",
+            (room * 2 / 3).min(166_000).max(512)
+        );
     }
     if survey.logprobs.is_ok() {
         text.push_str("\n[[check]]   # wants a build with speculation off\nkind    = \"perplexity\"\npath    = \"serving\"\n# expect = { ppl = \"within 0.02 of run:certified\" }\n");

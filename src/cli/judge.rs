@@ -106,6 +106,10 @@ pub(super) fn show(report: &Report, dir: &RunDir, language: Language, as_json: b
     let out = std::io::stdout();
     let width = terminal::Width::of(out.is_terminal());
     let colour = print::colours_on(&out).into();
-    print::data(&terminal::render(&Outline::of(report, language), width, colour));
+    print::data(&terminal::render(
+        &Outline::of(report, language),
+        width,
+        colour,
+    ));
     print::message(&format!("reports and evidence: {}", dir.root().display()));
 }

@@ -22,7 +22,12 @@ use clap::{Parser, Subcommand};
 
 /// The acceptance gate for LLM serving builds (席門): figures that carry the proof of the path that made them.
 #[derive(Debug, Parser)]
-#[command(name = "sekimon", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    name = "sekimon",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -76,20 +76,34 @@ fn steps(text: &mut String, plan: &plan::Plan, each: bool) {
     }
 }
 
-fn flush(text: &mut String, plan: &plan::Plan, pending: &mut Vec<&plan::PlannedWindow>, each: bool) {
+fn flush(
+    text: &mut String,
+    plan: &plan::Plan,
+    pending: &mut Vec<&plan::PlannedWindow>,
+    each: bool,
+) {
     if each {
         for window in pending.drain(..) {
             let _ = writeln!(
                 text,
                 "  {:>4}  {:<28} {:<12} {:<10} {}",
-                window.id, plan.cases[window.case].id, window.build, window.part, window.task.describe()
+                window.id,
+                plan.cases[window.case].id,
+                window.build,
+                window.part,
+                window.task.describe()
             );
         }
         return;
     }
     let mut rows: Vec<(String, usize, f64)> = Vec::new();
     for window in pending.drain(..) {
-        let name = format!("{:<28} {:<12} {}", plan.cases[window.case].id, window.build, window.task.describe());
+        let name = format!(
+            "{:<28} {:<12} {}",
+            plan.cases[window.case].id,
+            window.build,
+            window.task.describe()
+        );
         let seconds = window.task.expected_seconds();
         match rows.iter_mut().find(|r| r.0 == name) {
             Some(row) => {
@@ -100,6 +114,10 @@ fn flush(text: &mut String, plan: &plan::Plan, pending: &mut Vec<&plan::PlannedW
         }
     }
     for (name, times, seconds) in rows {
-        let _ = writeln!(text, "  {times:>3} × {name}  ~{}", crate::report::number::duration(seconds));
+        let _ = writeln!(
+            text,
+            "  {times:>3} × {name}  ~{}",
+            crate::report::number::duration(seconds)
+        );
     }
 }

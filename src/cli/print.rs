@@ -1,5 +1,9 @@
 //! Standard output and standard error, and nothing else prints.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the room's one mouth")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is the room's one mouth"
+)]
 
 use std::io::{IsTerminal as _, Write as _};
 

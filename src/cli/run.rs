@@ -84,7 +84,11 @@ impl Run {
         let mut painter = Painter::new(&plan, self.quiet);
         let walk = walk_watched(order, &cancel, &mut painter).await;
         painter.finish();
-        let interrupted = if cancel.is_cancelled() { signal.await.ok() } else { None };
+        let interrupted = if cancel.is_cancelled() {
+            signal.await.ok()
+        } else {
+            None
+        };
         match walk {
             Ok(walk) => Ok(Walked { walk, interrupted }),
             Err(cause) => {
@@ -126,10 +130,14 @@ pub(super) fn run_quietly(gate: &Path) -> Result<RunDir, ExitCode> {
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, ExitCode> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build().map_err(|cause| {
-        print::message(&format!("error: cannot start: {cause}"));
-        ExitCode::from(exit::INTERNAL)
-    })
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(|cause| {
+            print::message(&format!("error: cannot start: {cause}"));
+            ExitCode::from(exit::INTERNAL)
+        })
 }
 
 struct Walked {
@@ -155,14 +163,19 @@ fn finish(walked: &Walked, language: Language, json: bool) -> ExitCode {
 /// Waits for SIGINT or SIGTERM, stops the run, and gives the exit code; a second signal ends the program at once.
 async fn watch_signals(source: CancelSource) -> u8 {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut int), Ok(mut term)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+    let (Ok(mut int), Ok(mut term)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
         return std::future::pending().await;
     };
     let code = tokio::select! {
         _ = int.recv() => 130,
         _ = term.recv() => 143,
     };
-    print::message("interrupted: ending the streams, stopping what was started, writing a partial report");
+    print::message(
+        "interrupted: ending the streams, stopping what was started, writing a partial report",
+    );
     source.cancel();
     code
 }
@@ -175,12 +188,27 @@ struct Place {
 
 impl Place {
     fn of(gate: &str, build: &str, out: Option<PathBuf>) -> Self {
-        let utc = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        let utc = jiff::Timestamp::now()
+            .strftime("%Y%m%dT%H%M%SZ")
+            .to_string();
         let home = Path::new("reports").join(gate);
-        let free = |n: u32| if n == 0 { format!("{utc}-{build}") } else { format!("{utc}-{build}-{n}") };
+        let free = |n: u32| {
+            if n == 0 {
+                format!("{utc}-{build}")
+            } else {
+                format!("{utc}-{build}-{n}")
+            }
+        };
         // Two runs may begin in one second.
-        let id = (0..).map(free).find(|id| !home.join(id).exists()).unwrap_or_else(|| free(0));
-        Self { dir: out.unwrap_or_else(|| home.join(&id)), id, earlier_runs: 0 }
+        let id = (0..)
+            .map(free)
+            .find(|id| !home.join(id).exists())
+            .unwrap_or_else(|| free(0));
+        Self {
+            dir: out.unwrap_or_else(|| home.join(&id)),
+            id,
+            earlier_runs: 0,
+        }
     }
 }
 
@@ -191,11 +219,15 @@ fn subject(gate: &crate::spec::gate::Gate) -> &str {
 /// A seed that differs from run to run: needles must not be known before.
 fn fresh_seed() -> u64 {
     use std::hash::{BuildHasher as _, Hasher as _};
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
+    std::collections::hash_map::RandomState::new()
+        .build_hasher()
+        .finish()
 }
 
 fn api_key(file: &GateFile) -> Result<Option<Secret>, ExitCode> {
-    let Some(name) = &file.gate.seat.api_key_env else { return Ok(None) };
+    let Some(name) = &file.gate.seat.api_key_env else {
+        return Ok(None);
+    };
     match std::env::var(name) {
         Ok(key) if !key.is_empty() => Ok(Some(Secret::new(key))),
         _ => {

@@ -56,7 +56,10 @@ enum Kernel {
 
 /// The table of faults, for the help.
 fn faults() -> String {
-    let rows: Vec<String> = FAULTS.iter().map(|r| format!("  {:<26} {}", r.name, r.about)).collect();
+    let rows: Vec<String> = FAULTS
+        .iter()
+        .map(|r| format!("  {:<26} {}", r.name, r.about))
+        .collect();
     format!("Faults:\n{}", rows.join("\n"))
 }
 
@@ -78,7 +81,11 @@ impl Sim {
             faults: self.faults,
             ..Options::default()
         };
-        let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() else {
+        let Ok(runtime) = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+        else {
             return ExitCode::from(exit::INTERNAL);
         };
         let served = runtime.block_on(async {
@@ -101,7 +108,10 @@ impl Sim {
 /// Done at SIGINT or SIGTERM.
 async fn stopped() {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut int), Ok(mut term)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+    let (Ok(mut int), Ok(mut term)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
         return std::future::pending().await;
     };
     tokio::select! {

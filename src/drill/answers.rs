@@ -33,14 +33,18 @@ pub(super) fn drop_usage(evidence: &mut Evidence, target: &Target<'_>) -> Inject
 pub(super) fn refuse(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
     first(evidence, target, |e| {
         e.status = Some(500);
-        e.outcome = Outcome::Refused { body: "Internal Server Error".into() };
+        e.outcome = Outcome::Refused {
+            body: "Internal Server Error".into(),
+        };
     })
 }
 
 /// The first stream of each window is cut.
 pub(super) fn cut(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
     first(evidence, target, |e| {
-        e.outcome = Outcome::Cut { cause: "drill: the stream ended without its finish".into() };
+        e.outcome = Outcome::Cut {
+            cause: "drill: the stream ended without its finish".into(),
+        };
         e.finish_reason = None;
     })
 }
@@ -118,13 +122,17 @@ pub(super) fn empty(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
 /// The health route answers HTTP 500.
 pub(super) fn sicken(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
     for window in windows(evidence, target) {
-        window.results.insert("health_fault".into(), "`/health` answers HTTP 500".into());
+        window
+            .results
+            .insert("health_fault".into(), "`/health` answers HTTP 500".into());
     }
     Injection::Done
 }
 
 /// The case was never measured.
 pub(super) fn skip(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
-    evidence.windows.retain(|w| w.build != target.build || !target.cases.contains(&w.case));
+    evidence
+        .windows
+        .retain(|w| w.build != target.build || !target.cases.contains(&w.case));
     Injection::Done
 }

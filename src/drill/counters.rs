@@ -30,9 +30,22 @@ fn edited(exposition: &Exposition, edit: &Edit<'_>) -> Exposition {
         }
         let labels: Vec<String> = sample
             .labels()
-            .map(|l| format!("{}=\"{}\"", l.name, l.value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")))
+            .map(|l| {
+                format!(
+                    "{}=\"{}\"",
+                    l.name,
+                    l.value
+                        .replace('\\', "\\\\")
+                        .replace('"', "\\\"")
+                        .replace('\n', "\\n")
+                )
+            })
             .collect();
-        let braces = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let braces = if labels.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}", labels.join(","))
+        };
         let _ = writeln!(text, "{last}{braces} {value}");
     }
     Exposition::parse(&text)
@@ -40,7 +53,14 @@ fn edited(exposition: &Exposition, edit: &Edit<'_>) -> Exposition {
 
 fn both(window: &mut Window) -> Option<Both<'_>> {
     match (&mut window.counters.before, &mut window.counters.after) {
-        (Scrape::Taken { exposition: before, .. }, Scrape::Taken { exposition: after, .. }) => Some(Both { before, after }),
+        (
+            Scrape::Taken {
+                exposition: before, ..
+            },
+            Scrape::Taken {
+                exposition: after, ..
+            },
+        ) => Some(Both { before, after }),
         _ => None,
     }
 }
@@ -55,7 +75,11 @@ impl Both<'_> {
     fn hold(&mut self, which: &dyn Fn(&Sample<'_>) -> bool) {
         let before = self.before.clone();
         *self.after = edited(self.after, &|s| {
-            if which(s) { Some(same(&before, s).unwrap_or(0.0)) } else { Some(s.value()) }
+            if which(s) {
+                Some(same(&before, s).unwrap_or(0.0))
+            } else {
+                Some(s.value())
+            }
         });
     }
 
@@ -66,18 +90,26 @@ impl Both<'_> {
     }
 
     fn add(&mut self, which: &dyn Fn(&Sample<'_>) -> bool, by: f64) {
-        *self.after = edited(self.after, &|s| Some(if which(s) { s.value() + by } else { s.value() }));
+        *self.after = edited(self.after, &|s| {
+            Some(if which(s) { s.value() + by } else { s.value() })
+        });
     }
 }
 
 /// The same series in another scrape.
 fn same(exposition: &Exposition, sample: &Sample<'_>) -> Option<f64> {
     let labels: Vec<_> = sample.labels().collect();
-    exposition.named(sample.name()).find(|s| s.labels().collect::<Vec<_>>() == labels).map(|s| s.value())
+    exposition
+        .named(sample.name())
+        .find(|s| s.labels().collect::<Vec<_>>() == labels)
+        .map(|s| s.value())
 }
 
 fn selectors(claims: &[CounterClaim]) -> Vec<Selector> {
-    claims.iter().filter_map(|c| Selector::parse(&c.selector).ok()).collect()
+    claims
+        .iter()
+        .filter_map(|c| Selector::parse(&c.selector).ok())
+        .collect()
 }
 
 fn matched(selectors: &[Selector], sample: &Sample<'_>) -> bool {
@@ -86,7 +118,9 @@ fn matched(selectors: &[Selector], sample: &Sample<'_>) -> bool {
 
 fn metrics(evidence: &Evidence, target: &Target<'_>) -> Option<&'static Metrics> {
     let boot = evidence.boots.iter().find(|b| b.build == target.build)?;
-    crate::dialect::named(&boot.identity.dialect)?.metrics.as_ref()
+    crate::dialect::named(&boot.identity.dialect)?
+        .metrics
+        .as_ref()
 }
 
 fn each(evidence: &mut Evidence, target: &Target<'_>, mut edit: impl FnMut(Both<'_>)) -> bool {
@@ -107,7 +141,9 @@ const NO_CLAIM: &str = "the path makes no such claim";
 /// No scrape at either end.
 pub(super) fn remove(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
     for window in windows(evidence, target) {
-        let gone = || Scrape::Absent { why: "drill: taken away".into() };
+        let gone = || Scrape::Absent {
+            why: "drill: taken away".into(),
+        };
         window.counters.before = gone();
         window.counters.after = gone();
         window.counters.gauges.clear();
@@ -125,7 +161,12 @@ pub(super) fn halt(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
     if wanted.is_empty() {
         return Injection::Impossible(NO_CLAIM.into());
     }
-    done_if(each(evidence, target, |mut both| both.hold(&|s| matched(&wanted, s))), NO_SCRAPES)
+    done_if(
+        each(evidence, target, |mut both| {
+            both.hold(&|s| matched(&wanted, s))
+        }),
+        NO_SCRAPES,
+    )
 }
 
 /// The claimed counters are not there.
@@ -134,24 +175,38 @@ pub(super) fn drop_moved(evidence: &mut Evidence, target: &Target<'_>) -> Inject
     if wanted.is_empty() {
         return Injection::Impossible(NO_CLAIM.into());
     }
-    done_if(each(evidence, target, |mut both| both.drop(&|s| matched(&wanted, s))), NO_SCRAPES)
+    done_if(
+        each(evidence, target, |mut both| {
+            both.drop(&|s| matched(&wanted, s))
+        }),
+        NO_SCRAPES,
+    )
 }
 
 /// The claimed counters stand still on the last rank.
 pub(super) fn halt_one_rank(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
     let ranks = target.gate.seat.ranks.total();
-    let ranked: Vec<&CounterClaim> = claims(target).iter().filter(|c| c.rank_label.is_some()).collect();
+    let ranked: Vec<&CounterClaim> = claims(target)
+        .iter()
+        .filter(|c| c.rank_label.is_some())
+        .collect();
     if ranked.is_empty() || ranks < 2 {
-        return Injection::Impossible("no counter of the path is claimed by rank, or there is one rank".into());
+        return Injection::Impossible(
+            "no counter of the path is claimed by rank, or there is one rank".into(),
+        );
     }
     let last = (ranks - 1).to_string();
     let which = |s: &Sample<'_>| {
         ranked.iter().any(|c| {
             let label = c.rank_label.as_deref().unwrap_or_default();
-            Selector::parse(&c.selector).is_ok_and(|x| x.accepts(s)) && s.label(label) == Some(&last)
+            Selector::parse(&c.selector).is_ok_and(|x| x.accepts(s))
+                && s.label(label) == Some(&last)
         })
     };
-    done_if(each(evidence, target, |mut both| both.hold(&which)), NO_SCRAPES)
+    done_if(
+        each(evidence, target, |mut both| both.hold(&which)),
+        NO_SCRAPES,
+    )
 }
 
 /// The counters that must be still move.
@@ -165,7 +220,10 @@ pub(super) fn move_still(evidence: &mut Evidence, target: &Target<'_>) -> Inject
         found |= both.after.samples().any(|s| matched(&wanted, &s));
         both.add(&|s| matched(&wanted, s), 100.0);
     });
-    done_if(found, "the counters that must be still are not shown by this seat")
+    done_if(
+        found,
+        "the counters that must be still are not shown by this seat",
+    )
 }
 
 fn named(names: Names) -> impl Fn(&Sample<'_>) -> bool {
@@ -174,7 +232,9 @@ fn named(names: Names) -> impl Fn(&Sample<'_>) -> bool {
 
 /// A thousand tokens and a request of somebody else.
 pub(super) fn add_foreign(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
-    let Some(metrics) = metrics(evidence, target) else { return Injection::Impossible(NO_METRICS.into()) };
+    let Some(metrics) = metrics(evidence, target) else {
+        return Injection::Impossible(NO_METRICS.into());
+    };
     let changed = each(evidence, target, |mut both| {
         both.add(&named(metrics.generation_tokens), 1000.0);
         both.add(&named(metrics.prompt_tokens), 1000.0);
@@ -184,7 +244,9 @@ pub(super) fn add_foreign(evidence: &mut Evidence, target: &Target<'_>) -> Injec
 
 /// Every counter begins anew inside the window.
 pub(super) fn reset(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
-    let Some(metrics) = metrics(evidence, target) else { return Injection::Impossible(NO_METRICS.into()) };
+    let Some(metrics) = metrics(evidence, target) else {
+        return Injection::Impossible(NO_METRICS.into());
+    };
     let changed = each(evidence, target, |mut both| {
         both.add(&named(metrics.generation_tokens), -1e9);
         both.add(&named(metrics.process_start), 60.0);
@@ -193,27 +255,49 @@ pub(super) fn reset(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
 }
 
 fn speculation(metrics: &Metrics) -> Vec<&'static str> {
-    [metrics.drafts, metrics.draft_tokens, metrics.accepted_tokens, metrics.accepted_per_position].concat()
+    [
+        metrics.drafts,
+        metrics.draft_tokens,
+        metrics.accepted_tokens,
+        metrics.accepted_per_position,
+    ]
+    .concat()
 }
 
 /// Nothing is drafted.
 pub(super) fn stop_drafting(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
-    let Some(metrics) = metrics(evidence, target) else { return Injection::Impossible(NO_METRICS.into()) };
+    let Some(metrics) = metrics(evidence, target) else {
+        return Injection::Impossible(NO_METRICS.into());
+    };
     let names = speculation(metrics);
-    done_if(each(evidence, target, |mut both| both.hold(&|s| names.contains(&s.name()))), NO_SCRAPES)
+    done_if(
+        each(evidence, target, |mut both| {
+            both.hold(&|s| names.contains(&s.name()))
+        }),
+        NO_SCRAPES,
+    )
 }
 
 /// Nine steps in a hundred accept one token.
 pub(super) fn collapse_acceptance(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
-    let Some(metrics) = metrics(evidence, target) else { return Injection::Impossible(NO_METRICS.into()) };
+    let Some(metrics) = metrics(evidence, target) else {
+        return Injection::Impossible(NO_METRICS.into());
+    };
     let changed = each(evidence, target, |both| {
         let total = |e: &Exposition, names: Names| -> f64 {
-            e.samples().filter(|s| names.contains(&s.name())).map(|s| s.value()).sum()
+            e.samples()
+                .filter(|s| names.contains(&s.name()))
+                .map(|s| s.value())
+                .sum()
         };
         let drafts = total(both.after, metrics.drafts) - total(both.before, metrics.drafts);
         let accepted = total(both.before, metrics.accepted_tokens) + (drafts * 0.09).round();
         *both.after = edited(both.after, &|s| {
-            Some(if metrics.accepted_tokens.contains(&s.name()) { accepted } else { s.value() })
+            Some(if metrics.accepted_tokens.contains(&s.name()) {
+                accepted
+            } else {
+                s.value()
+            })
         });
     });
     done_if(changed, NO_SCRAPES)
@@ -221,15 +305,26 @@ pub(super) fn collapse_acceptance(evidence: &mut Evidence, target: &Target<'_>) 
 
 /// Drafts are counted while logprobs are read.
 pub(super) fn draft_in_scoring(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
-    let Some(metrics) = metrics(evidence, target) else { return Injection::Impossible(NO_METRICS.into()) };
-    let Some(name) = metrics.drafts.first() else { return Injection::Impossible(NO_METRICS.into()) };
+    let Some(metrics) = metrics(evidence, target) else {
+        return Injection::Impossible(NO_METRICS.into());
+    };
+    let Some(name) = metrics.drafts.first() else {
+        return Injection::Impossible(NO_METRICS.into());
+    };
     let changed = each(evidence, target, |both| {
         let with = |value: f64, side: &mut Exposition| {
             let base = edited(side, &|s| (s.name() != *name).then(|| s.value()));
             let mut text = String::new();
             for s in base.samples() {
-                let labels: Vec<String> = s.labels().map(|l| format!("{}={:?}", l.name, l.value)).collect();
-                let braces = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+                let labels: Vec<String> = s
+                    .labels()
+                    .map(|l| format!("{}={:?}", l.name, l.value))
+                    .collect();
+                let braces = if labels.is_empty() {
+                    String::new()
+                } else {
+                    format!("{{{}}}", labels.join(","))
+                };
                 let _ = writeln!(text, "{}{braces} {}", s.name(), s.value());
             }
             let _ = writeln!(text, "{name} {value}");

@@ -58,16 +58,34 @@ impl KillTable {
 }
 
 /// Drills a gate on a recorded run.
-pub fn drill(gate: &Gate, run: &RecordedRun, kind: &dyn Fn(&str) -> Option<&'static dyn Concludes>) -> KillTable {
+pub fn drill(
+    gate: &Gate,
+    run: &RecordedRun,
+    kind: &dyn Fn(&str) -> Option<&'static dyn Concludes>,
+) -> KillTable {
     let healthy = assemble(gate, run, kind);
-    let passes = |report: &Report, case: &str| report.checks.iter().any(|f| f.id == case && f.verdict == Verdict::Pass);
+    let passes = |report: &Report, case: &str| {
+        report
+            .checks
+            .iter()
+            .any(|f| f.id == case && f.verdict == Verdict::Pass)
+    };
     let mut table = KillTable {
-        already_down: healthy.checks.iter().filter(|f| f.verdict != Verdict::Pass).map(|f| f.id.clone()).collect(),
+        already_down: healthy
+            .checks
+            .iter()
+            .filter(|f| f.verdict != Verdict::Pass)
+            .map(|f| f.id.clone())
+            .collect(),
         ..KillTable::default()
     };
     for fault in FAULTS {
         for target in targets(gate, fault) {
-            let cases: Vec<&String> = target.cases.iter().filter(|c| passes(&healthy, c)).collect();
+            let cases: Vec<&String> = target
+                .cases
+                .iter()
+                .filter(|c| passes(&healthy, c))
+                .collect();
             if cases.is_empty() {
                 continue;
             }
@@ -80,7 +98,11 @@ pub fn drill(gate: &Gate, run: &RecordedRun, kind: &dyn Fn(&str) -> Option<&'sta
                     (None, Injection::Impossible(why)) => Fate::NotSimulated(why.clone()),
                     (None, Injection::Done) => Fate::Survived,
                 };
-                table.rows.push(Row { fault: fault.name, case: case.clone(), fate });
+                table.rows.push(Row {
+                    fault: fault.name,
+                    case: case.clone(),
+                    fate,
+                });
             }
         }
     }
@@ -96,9 +118,17 @@ fn targets<'a>(gate: &'a Gate, fault: &Fault) -> Vec<Target<'a>> {
             continue;
         }
         let build = check.subject();
-        match targets.iter_mut().find(|t| t.build == build && t.path == check.path.as_deref()) {
+        match targets
+            .iter_mut()
+            .find(|t| t.build == build && t.path == check.path.as_deref())
+        {
             Some(target) => target.cases.push(case.id),
-            None => targets.push(Target { gate, build, path: check.path.as_deref(), cases: vec![case.id] }),
+            None => targets.push(Target {
+                gate,
+                build,
+                path: check.path.as_deref(),
+                cases: vec![case.id],
+            }),
         }
     }
     targets
@@ -107,9 +137,14 @@ fn targets<'a>(gate: &'a Gate, fault: &Fault) -> Vec<Target<'a>> {
 fn fate(report: &Report, case: &str) -> Fate {
     match report.checks.iter().find(|f| f.id == case) {
         Some(finding) if finding.verdict == Verdict::Pass => Fate::Survived,
-        Some(finding) => {
-            Fate::Killed(finding.verdict, finding.reasons.first().map(|r| r.code.clone()).unwrap_or_default())
-        }
+        Some(finding) => Fate::Killed(
+            finding.verdict,
+            finding
+                .reasons
+                .first()
+                .map(|r| r.code.clone())
+                .unwrap_or_default(),
+        ),
         None => Fate::Survived,
     }
 }

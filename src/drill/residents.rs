@@ -8,10 +8,16 @@ use crate::spec::gate::ResidentClaim;
 
 /// The last resident of each boot of the build.
 fn last<'e>(evidence: &'e mut Evidence, target: &Target<'_>) -> Vec<&'e mut Resident> {
-    let boots: Vec<String> =
-        evidence.boots.iter().filter(|b| b.build == target.build).map(|b| b.id.clone()).collect();
+    let boots: Vec<String> = evidence
+        .boots
+        .iter()
+        .filter(|b| b.build == target.build)
+        .map(|b| b.id.clone())
+        .collect();
     let computing = |r: &crate::evidence::window::Residents| {
-        r.set.seen().and_then(|s| s.computing().last().map(|p| p.pin.pid))
+        r.set
+            .seen()
+            .and_then(|s| s.computing().last().map(|p| p.pin.pid))
     };
     evidence
         .residents
@@ -31,10 +37,15 @@ fn claims<'a>(target: &Target<'a>) -> &'a [ResidentClaim] {
 /// A wanted variable is not set in one worker.
 pub(super) fn change_environment(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
     let wanted = claims(target).iter().find_map(|c| match c {
-        ResidentClaim::Env { name, value: Some(_) } => Some(name),
+        ResidentClaim::Env {
+            name,
+            value: Some(_),
+        } => Some(name),
         _ => None,
     });
-    let Some(name) = wanted else { return Injection::Impossible("the path wants no variable".into()) };
+    let Some(name) = wanted else {
+        return Injection::Impossible("the path wants no variable".into());
+    };
     let mut changed = false;
     for resident in last(evidence, target) {
         if let Sighting::Seen { value } = &mut resident.environ {
@@ -51,7 +62,9 @@ pub(super) fn change_library(evidence: &mut Evidence, target: &Target<'_>) -> In
         ResidentClaim::Library { name, .. } => Some(name),
         ResidentClaim::Env { .. } => None,
     });
-    let Some(name) = wanted else { return Injection::Impossible("the path wants no library".into()) };
+    let Some(name) = wanted else {
+        return Injection::Impossible("the path wants no library".into());
+    };
     let mut changed = false;
     for resident in last(evidence, target) {
         if let Sighting::Seen { value } = &mut resident.libraries {

@@ -6,7 +6,10 @@ use crate::evidence::body::{Evidence, ScoredWindow};
 const NO_SCORES: &str = "no logprobs were recorded";
 
 fn ids(evidence: &mut Evidence, target: &Target<'_>, part: impl Fn(&str) -> bool) -> Vec<String> {
-    windows(evidence, target).filter(|w| part(&w.part)).map(|w| w.id.clone()).collect()
+    windows(evidence, target)
+        .filter(|w| part(&w.part))
+        .map(|w| w.id.clone())
+        .collect()
 }
 
 fn each(
@@ -31,7 +34,9 @@ fn all(_part: &str) -> bool {
 
 /// Every logprob is zero.
 pub(super) fn zero(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
-    each(evidence, target, all, |s| s.logprobs.iter_mut().flatten().for_each(|lp| *lp = 0.0))
+    each(evidence, target, all, |s| {
+        s.logprobs.iter_mut().flatten().for_each(|lp| *lp = 0.0)
+    })
 }
 
 /// Each token has its neighbour's logprob: what is told is of another text, so shuffling it changes nothing.
@@ -40,27 +45,39 @@ pub(super) fn shift(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
         .iter()
         .filter_map(|id| evidence.scores.get(id).cloned())
         .collect();
-    each(evidence, target, |p| p == "control-shuffled", |s| {
-        if let Some(own) = text.iter().flatten().find(|t| t.name == s.name) {
-            s.logprobs.clone_from(&own.logprobs);
-        }
-    })
+    each(
+        evidence,
+        target,
+        |p| p == "control-shuffled",
+        |s| {
+            if let Some(own) = text.iter().flatten().find(|t| t.name == s.name) {
+                s.logprobs.clone_from(&own.logprobs);
+            }
+        },
+    )
 }
 
 /// The second reading differs from the first.
 pub(super) fn depend_on_order(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
-    each(evidence, target, |p| p == "control-reversed", |s| {
-        for (place, lp) in s.logprobs.iter_mut().flatten().enumerate() {
-            if place % 7 == 0 {
-                *lp -= 1.0;
+    each(
+        evidence,
+        target,
+        |p| p == "control-reversed",
+        |s| {
+            for (place, lp) in s.logprobs.iter_mut().flatten().enumerate() {
+                if place % 7 == 0 {
+                    *lp -= 1.0;
+                }
             }
-        }
-    })
+        },
+    )
 }
 
 /// Every token is half a nat less likely.
 pub(super) fn worsen(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
-    each(evidence, target, all, |s| s.logprobs.iter_mut().flatten().for_each(|lp| *lp -= 0.5))
+    each(evidence, target, all, |s| {
+        s.logprobs.iter_mut().flatten().for_each(|lp| *lp -= 0.5)
+    })
 }
 
 /// No logprobs were recorded.

@@ -6,12 +6,12 @@ use super::finding::{Finding, Proof, ProofVerdict, Reason, ReferenceFigures};
 use super::limit::{self, Opponent};
 use super::path;
 use super::precondition;
+use super::recorded::Recorded;
 use super::sample::{Concludes, Conclusion, Measured, View};
 use super::verdict::Verdict;
 use crate::evidence::body::Evidence;
 use crate::evidence::window::Window;
 use crate::plan::Case;
-use super::recorded::Recorded;
 use crate::spec::expect::{Expectation, Reference};
 use crate::spec::gate::{Check, Gate, Occupancy};
 use crate::spec::kind::ProofNeed;
@@ -48,13 +48,21 @@ pub fn finding(matter: Matter<'_>, case: &Case, kind: &dyn Concludes) -> Finding
         figures: Vec::new(),
         references: Vec::new(),
         proof: None,
-        windows: subject.view.all_windows().iter().chain(references.iter().flat_map(|r| r.windows.iter())).map(|w| w.id.clone()).collect(),
+        windows: subject
+            .view
+            .all_windows()
+            .iter()
+            .chain(references.iter().flat_map(|r| r.windows.iter()))
+            .map(|w| w.id.clone())
+            .collect(),
         line: check.line,
         notes: subject.conclusion.notes.clone(),
     };
     if subject.windows.is_empty() {
         finding.verdict = Verdict::NotRun;
-        finding.reasons.push(not_run(matter.evidence, case, check.subject()));
+        finding
+            .reasons
+            .push(not_run(matter.evidence, case, check.subject()));
         return finding;
     }
     finding.figures = figures(matter, check, case, &subject, &references);
@@ -64,12 +72,21 @@ pub fn finding(matter: Matter<'_>, case: &Case, kind: &dyn Concludes) -> Finding
         .iter()
         .map(|side| ReferenceFigures {
             build: side.view.build.into(),
-            figures: side.conclusion.measured.iter().map(|m| bare(check, m, alpha(matter, check))).collect(),
+            figures: side
+                .conclusion
+                .measured
+                .iter()
+                .map(|m| bare(check, m, alpha(matter, check)))
+                .collect(),
             proof: side.proof.clone(),
         })
         .collect();
-    finding.reasons.sort_by_key(|r| std::cmp::Reverse(r.verdict));
-    finding.verdict = Verdict::of_all(std::iter::once(Verdict::Pass).chain(finding.reasons.iter().map(|r| r.verdict)));
+    finding
+        .reasons
+        .sort_by_key(|r| std::cmp::Reverse(r.verdict));
+    finding.verdict = Verdict::of_all(
+        std::iter::once(Verdict::Pass).chain(finding.reasons.iter().map(|r| r.verdict)),
+    );
     finding
 }
 
@@ -83,8 +100,19 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn of(matter: Matter<'a>, check: &'a Check, case: &'a Case, kind: &dyn Concludes, build: &'a str) -> Self {
-        let spoken = matter.evidence.boots.iter().find(|b| b.build == build).map(|b| b.identity.dialect.as_str());
+    fn of(
+        matter: Matter<'a>,
+        check: &'a Check,
+        case: &'a Case,
+        kind: &dyn Concludes,
+        build: &'a str,
+    ) -> Self {
+        let spoken = matter
+            .evidence
+            .boots
+            .iter()
+            .find(|b| b.build == build)
+            .map(|b| b.identity.dialect.as_str());
         let view = View {
             gate: matter.gate,
             check,
@@ -144,26 +172,54 @@ fn bare(check: &Check, measured: &Measured, alpha: f64) -> Figure {
     estimate::figure(check, measured, alpha)
 }
 
-fn figures(matter: Matter<'_>, check: &Check, case: &Case, subject: &Side<'_>, references: &[Side<'_>]) -> Vec<Figure> {
+fn figures(
+    matter: Matter<'_>,
+    check: &Check,
+    case: &Case,
+    subject: &Side<'_>,
+    references: &[Side<'_>],
+) -> Vec<Figure> {
     let alpha = alpha(matter, check);
     let mut figures: Vec<Figure> = Vec::new();
     for measured in &subject.conclusion.measured {
         let mut figure = bare(check, measured, alpha);
         for side in references {
             if let Some(theirs) = side.measured(measured.figure) {
-                let terms = Terms { alpha, design: design(matter.gate) };
-                figure.against.extend(estimate::against_build(side.view.build, measured, theirs, terms));
+                let terms = Terms {
+                    alpha,
+                    design: design(matter.gate),
+                };
+                figure.against.extend(estimate::against_build(
+                    side.view.build,
+                    measured,
+                    theirs,
+                    terms,
+                ));
             }
         }
         for recorded in matter.recorded {
             if let Some(theirs) = recorded.figure(&case.id, subject.view.build, measured.figure) {
-                figure.against.push(estimate::against_recorded(&recorded.name, measured, theirs, alpha));
+                figure.against.push(estimate::against_recorded(
+                    &recorded.name,
+                    measured,
+                    theirs,
+                    alpha,
+                ));
             }
         }
         for expectation in expectations(check, case).filter(|e| e.figure == measured.figure) {
             let opponent = opponent(expectation, subject, references, matter.recorded, case);
-            let terms = Terms { alpha, design: design(matter.gate) };
-            figure.limits.push(limit::hold(measured, &figure, expectation, &opponent, terms));
+            let terms = Terms {
+                alpha,
+                design: design(matter.gate),
+            };
+            figure.limits.push(limit::hold(
+                measured,
+                &figure,
+                expectation,
+                &opponent,
+                terms,
+            ));
         }
         figures.push(figure);
     }
@@ -171,7 +227,10 @@ fn figures(matter: Matter<'_>, check: &Check, case: &Case, subject: &Side<'_>, r
 }
 
 fn expectations<'a>(check: &'a Check, case: &'a Case) -> impl Iterator<Item = &'a Expectation> {
-    check.expect.iter().filter(|e| e.cell.as_deref().is_none_or(|cell| cell == case.cell))
+    check
+        .expect
+        .iter()
+        .filter(|e| e.cell.as_deref().is_none_or(|cell| cell == case.cell))
 }
 
 /// What a limit compares with.
@@ -188,19 +247,33 @@ fn opponent<'a>(
             .iter()
             .find(|side| side.view.build == name)
             .and_then(|side| side.measured(&expectation.figure))
-            .map_or_else(|| Opponent::Missing(format!("`{name}` has no such figure")), Opponent::Measured),
+            .map_or_else(
+                || Opponent::Missing(format!("`{name}` has no such figure")),
+                Opponent::Measured,
+            ),
         Some(Reference::Run(name)) => match recorded.iter().find(|r| r.name == *name) {
             None => Opponent::Missing(format!("the recorded run `{name}` was not read")),
-            Some(run) => match (&run.fault, run.figure(&case.id, subject.view.build, &expectation.figure)) {
+            Some(run) => match (
+                &run.fault,
+                run.figure(&case.id, subject.view.build, &expectation.figure),
+            ) {
                 (Some(fault), _) => Opponent::Missing(fault.clone()),
-                (None, None) => Opponent::Missing(format!("the recorded run `{name}` has no such figure for {}", case.id)),
+                (None, None) => Opponent::Missing(format!(
+                    "the recorded run `{name}` has no such figure for {}",
+                    case.id
+                )),
                 (None, Some(figure)) => Opponent::Recorded(figure),
             },
         },
     }
 }
 
-fn reasons(check: &Check, subject: &Side<'_>, references: &[Side<'_>], figures: &[Figure]) -> Vec<Reason> {
+fn reasons(
+    check: &Check,
+    subject: &Side<'_>,
+    references: &[Side<'_>],
+    figures: &[Figure],
+) -> Vec<Reason> {
     let mut reasons = subject.conclusion.reasons.clone();
     reasons.extend(proof_reasons(subject));
     reasons.extend(subject.disturbances.iter().cloned());
@@ -218,8 +291,14 @@ fn reasons(check: &Check, subject: &Side<'_>, references: &[Side<'_>], figures: 
             reasons.push(Reason::new(
                 "figure.absent",
                 Verdict::Unproven,
-                format!("`{}` was not measured, so `{}` cannot hold", expectation.figure, expectation.text),
-                format!("`{}` を測れなかったので「{}」は判定できない", expectation.figure, expectation.text),
+                format!(
+                    "`{}` was not measured, so `{}` cannot hold",
+                    expectation.figure, expectation.text
+                ),
+                format!(
+                    "`{}` を測れなかったので「{}」は判定できない",
+                    expectation.figure, expectation.text
+                ),
             ));
         }
     }
@@ -234,7 +313,11 @@ fn side_reasons(side: &Side<'_>) -> Vec<Reason> {
     if let Some(proof) = &side.proof
         && proof.verdict != ProofVerdict::Proven
     {
-        let word = if proof.verdict == ProofVerdict::Contradicted { "contradicted" } else { "not proven" };
+        let word = if proof.verdict == ProofVerdict::Contradicted {
+            "contradicted"
+        } else {
+            "not proven"
+        };
         reasons.push(Reason::new(
             "reference.path",
             Verdict::Inconclusive,
@@ -252,35 +335,64 @@ fn side_reasons(side: &Side<'_>) -> Vec<Reason> {
 }
 
 fn proof_reasons(subject: &Side<'_>) -> Vec<Reason> {
-    let Some(proof) = &subject.proof else { return Vec::new() };
-    let speaking = |ok: Option<bool>| proof.items.iter().filter(move |i| i.ok == ok);
-    let told = |items: Vec<&super::finding::ProofItem>, code: &str, verdict, head: &str, head_ja: &str| {
-        items
-            .into_iter()
-            .map(|i| {
-                let example = i.example.as_ref().map(|e| format!(" — {e}")).unwrap_or_default();
-                Reason::new(
-                    code,
-                    verdict,
-                    format!("{head} `{}`: {}: expected {}, seen {}{example}", proof.path, i.source, i.expected, i.seen),
-                    format!("経路 `{}` {head_ja}: {}: 期待 {}、実際 {}{example}", proof.path, i.source, i.expected, i.seen),
-                )
-            })
-            .collect::<Vec<_>>()
+    let Some(proof) = &subject.proof else {
+        return Vec::new();
     };
+    let speaking = |ok: Option<bool>| proof.items.iter().filter(move |i| i.ok == ok);
+    let told =
+        |items: Vec<&super::finding::ProofItem>, code: &str, verdict, head: &str, head_ja: &str| {
+            items
+                .into_iter()
+                .map(|i| {
+                    let example = i
+                        .example
+                        .as_ref()
+                        .map(|e| format!(" — {e}"))
+                        .unwrap_or_default();
+                    Reason::new(
+                        code,
+                        verdict,
+                        format!(
+                            "{head} `{}`: {}: expected {}, seen {}{example}",
+                            proof.path, i.source, i.expected, i.seen
+                        ),
+                        format!(
+                            "経路 `{}` {head_ja}: {}: 期待 {}、実際 {}{example}",
+                            proof.path, i.source, i.expected, i.seen
+                        ),
+                    )
+                })
+                .collect::<Vec<_>>()
+        };
     match proof.verdict {
         ProofVerdict::Proven => Vec::new(),
-        ProofVerdict::Contradicted => {
-            told(speaking(Some(false)).collect(), "path.contradicted", Verdict::Fail, "the evidence contradicts the path", "を証拠が否定")
-        }
+        ProofVerdict::Contradicted => told(
+            speaking(Some(false)).collect(),
+            "path.contradicted",
+            Verdict::Fail,
+            "the evidence contradicts the path",
+            "を証拠が否定",
+        ),
         ProofVerdict::Unproven => {
-            let absent = told(speaking(None).collect(), "path.unproven", Verdict::Unproven, "unproven path", "が未証明");
+            let absent = told(
+                speaking(None).collect(),
+                "path.unproven",
+                Verdict::Unproven,
+                "unproven path",
+                "が未証明",
+            );
             if absent.is_empty() {
                 vec![Reason::new(
                     "path.thin",
                     Verdict::Unproven,
-                    format!("unproven path `{}`: a proof wants one item that moved in the window and one that was announced or is resident", proof.path),
-                    format!("経路 `{}` が未証明: 窓の中で動いた証拠と、起動時の宣言か常駐の証拠が一つずつ要る", proof.path),
+                    format!(
+                        "unproven path `{}`: a proof wants one item that moved in the window and one that was announced or is resident",
+                        proof.path
+                    ),
+                    format!(
+                        "経路 `{}` が未証明: 窓の中で動いた証拠と、起動時の宣言か常駐の証拠が一つずつ要る",
+                        proof.path
+                    ),
                 )]
             } else {
                 absent
@@ -311,8 +423,14 @@ fn limit_reason(figure: &Figure, outcome: &LimitOutcome, disturbed: bool) -> Opt
     Some(Reason::new(
         code,
         verdict,
-        format!("`{}` {word} `{}`: {}", figure.name, outcome.text, outcome.because),
-        format!("`{}` は「{}」{word_ja}: {}", figure.name, outcome.text, outcome.because),
+        format!(
+            "`{}` {word} `{}`: {}",
+            figure.name, outcome.text, outcome.because
+        ),
+        format!(
+            "`{}` は「{}」{word_ja}: {}",
+            figure.name, outcome.text, outcome.because
+        ),
     ))
 }
 
@@ -322,7 +440,13 @@ fn not_run(evidence: &Evidence, case: &Case, build: &str) -> Reason {
         .iter()
         .find(|o| o.case == case.id && o.build == build)
         .map(|o| o.reason.clone())
-        .or_else(|| evidence.ended.clone().filter(|e| e != "complete").map(|e| format!("the run was {e}")))
+        .or_else(|| {
+            evidence
+                .ended
+                .clone()
+                .filter(|e| e != "complete")
+                .map(|e| format!("the run was {e}"))
+        })
         .unwrap_or_else(|| "no window of it was recorded".into());
     Reason::new("not.run", Verdict::NotRun, why.clone(), why)
 }

@@ -8,7 +8,7 @@ use crate::stats::alpha::Alpha;
 use crate::stats::error::StatsError;
 use crate::stats::estimate::Estimate;
 use crate::stats::pairs::Pair;
-use crate::stats::{clustered, ratio_of_sums, rank_sum, signed_rank};
+use crate::stats::{clustered, rank_sum, ratio_of_sums, signed_rank};
 
 /// The terms of a comparison.
 #[derive(Debug, Clone, Copy)]
@@ -46,11 +46,18 @@ pub(super) fn figure(check: &Check, measured: &Measured, alpha: f64) -> Figure {
         name: measured.figure.into(),
         unit: kind.map_or("", |k| k.unit).into(),
         value,
-        interval: estimate.as_ref().and_then(|e| e.as_ref().ok()).map(|e| [e.lower, e.upper]),
+        interval: estimate
+            .as_ref()
+            .and_then(|e| e.as_ref().ok())
+            .map(|e| [e.lower, e.upper]),
         n: measured.sample.len() as u64,
         of: measured.sample.of().into(),
         half_range: half_range(&numbers),
-        repeats: if matches!(measured.sample, Sample::Tokens(_)) { Vec::new() } else { numbers },
+        repeats: if matches!(measured.sample, Sample::Tokens(_)) {
+            Vec::new()
+        } else {
+            numbers
+        },
         word,
         against: Vec::new(),
         limits: Vec::new(),
@@ -67,7 +74,11 @@ pub(super) fn declared<'a>(check: &Check, figure: &str) -> Option<&'a FigureKind
 
 fn common(words: &[String]) -> Option<String> {
     let first = words.first()?;
-    if words.iter().all(|w| w == first) { Some(first.clone()) } else { Some(words.join(", ")) }
+    if words.iter().all(|w| w == first) {
+        Some(first.clone())
+    } else {
+        Some(words.join(", "))
+    }
 }
 
 fn method(sample: &Sample, estimate: Option<&Result<Estimate, StatsError>>) -> String {
@@ -96,7 +107,8 @@ pub(super) fn band(numbers: &[f64]) -> Option<[f64; 2]> {
 /// The level of a sample with its bounds; none for samples that are held one by one.
 pub(super) fn level(sample: &Sample, alpha: f64) -> Option<Result<Estimate, StatsError>> {
     let alpha = Alpha::new(alpha);
-    let bound = |of: &dyn Fn(Alpha) -> Result<Estimate, StatsError>| Some(alpha.clone().and_then(of));
+    let bound =
+        |of: &dyn Fn(Alpha) -> Result<Estimate, StatsError>| Some(alpha.clone().and_then(of));
     match sample {
         Sample::Each(_) | Sample::Words(_) => None,
         Sample::Repeats(v) if v.iter().all(|x| *x > 0.0) => bound(&|a| signed_rank::level(v, a)),
@@ -107,8 +119,13 @@ pub(super) fn level(sample: &Sample, alpha: f64) -> Option<Result<Estimate, Stat
 }
 
 fn ratio(base: f64, pairs: &[super::sample::Pair], alpha: Alpha) -> Result<Estimate, StatsError> {
-    let parts: Vec<ratio_of_sums::Part> =
-        pairs.iter().map(|p| ratio_of_sums::Part { numerator: p.over, denominator: p.under }).collect();
+    let parts: Vec<ratio_of_sums::Part> = pairs
+        .iter()
+        .map(|p| ratio_of_sums::Part {
+            numerator: p.over,
+            denominator: p.under,
+        })
+        .collect();
     let estimate = ratio_of_sums::ratio_of_sums(&parts)?.estimate(alpha);
     Ok(Estimate {
         value: base + estimate.value,
@@ -144,7 +161,9 @@ fn point(sample: &Sample) -> Option<f64> {
         Sample::Words(_) => None,
         Sample::Repeats(v) | Sample::Each(v) => middle(v),
         Sample::Ratio { base, pairs } => {
-            let (over, under) = pairs.iter().fold((0.0, 0.0), |(o, u), p| (o + p.over, u + p.under));
+            let (over, under) = pairs
+                .iter()
+                .fold((0.0, 0.0), |(o, u), p| (o + p.over, u + p.under));
             (under > 0.0).then(|| base + over / under)
         }
         Sample::Tokens(clusters) => {
@@ -168,10 +187,18 @@ pub(super) fn middle(values: &[f64]) -> Option<f64> {
 }
 
 /// A comparison with a build of this run.
-pub(super) fn against_build(build: &str, ours: &Measured, theirs: &Measured, terms: Terms) -> Option<Against> {
+pub(super) fn against_build(
+    build: &str,
+    ours: &Measured,
+    theirs: &Measured,
+    terms: Terms,
+) -> Option<Against> {
     let numbers = theirs.sample.numbers();
     let band = band(&numbers)?;
-    let value = level(&theirs.sample, terms.alpha).and_then(Result::ok).map(|e| e.value).or_else(|| point(&theirs.sample))?;
+    let value = level(&theirs.sample, terms.alpha)
+        .and_then(Result::ok)
+        .map(|e| e.value)
+        .or_else(|| point(&theirs.sample))?;
     let compared = compare(&ours.sample, &theirs.sample, terms);
     let (ratio, difference) = match &compared {
         Some(Compared::Ratio(Ok(e))) => (Some(e), None),
@@ -184,23 +211,34 @@ pub(super) fn against_build(build: &str, ours: &Measured, theirs: &Measured, ter
         value,
         band,
         n: theirs.sample.len() as u64,
-        ratio: ratio.map(|e| e.value).or_else(|| difference.is_none().then(plain).flatten()),
+        ratio: ratio
+            .map(|e| e.value)
+            .or_else(|| difference.is_none().then(plain).flatten()),
         interval: ratio.map(|e| [e.lower, e.upper]),
         difference: difference.map(|e| e.value),
         difference_interval: difference.map(|e| [e.lower, e.upper]),
         separation: separation(&ours.sample.numbers(), band).into(),
         method: match &compared {
             Some(Compared::Ratio(Ok(e)) | Compared::Difference(Ok(e))) => e.method.name().into(),
-            Some(Compared::Ratio(Err(cause)) | Compared::Difference(Err(cause))) => format!("no interval: {cause}"),
+            Some(Compared::Ratio(Err(cause)) | Compared::Difference(Err(cause))) => {
+                format!("no interval: {cause}")
+            }
             None => "one by one".into(),
         },
     })
 }
 
 /// A comparison with a recorded run: its level as it was recorded; the sessions' own variation is not in the interval.
-pub(super) fn against_recorded(name: &str, ours: &Measured, theirs: &Figure, alpha: f64) -> Against {
+pub(super) fn against_recorded(
+    name: &str,
+    ours: &Measured,
+    theirs: &Figure,
+    alpha: f64,
+) -> Against {
     let value = theirs.value.unwrap_or(f64::NAN);
-    let band = band(&theirs.repeats).or(theirs.interval).unwrap_or([value, value]);
+    let band = band(&theirs.repeats)
+        .or(theirs.interval)
+        .unwrap_or([value, value]);
     let estimate = level(&ours.sample, alpha).and_then(Result::ok);
     let plain = point(&ours.sample);
     Against {
@@ -213,7 +251,8 @@ pub(super) fn against_recorded(name: &str, ours: &Measured, theirs: &Figure, alp
         difference: None,
         difference_interval: None,
         separation: separation(&ours.sample.numbers(), band).into(),
-        method: "our interval over the recorded level; the variation between sessions is not in it".into(),
+        method: "our interval over the recorded level; the variation between sessions is not in it"
+            .into(),
     }
 }
 
@@ -234,35 +273,61 @@ pub(super) fn compare(ours: &Sample, theirs: &Sample, terms: Terms) -> Option<Co
         Err(cause) => return Some(Compared::Ratio(Err(cause))),
     };
     match (ours, theirs) {
-        (Sample::Repeats(a), Sample::Repeats(b)) if a.len() == b.len() && terms.design == Design::Pairs => {
-            let pairs: Vec<Pair> =
-                a.iter().zip(b).map(|(a, b)| Pair { incumbent: *b, candidate: *a }).collect();
+        (Sample::Repeats(a), Sample::Repeats(b))
+            if a.len() == b.len() && terms.design == Design::Pairs =>
+        {
+            let pairs: Vec<Pair> = a
+                .iter()
+                .zip(b)
+                .map(|(a, b)| Pair {
+                    incumbent: *b,
+                    candidate: *a,
+                })
+                .collect();
             Some(Compared::Ratio(signed_rank::ratio(&pairs, alpha)))
         }
-        (Sample::Repeats(a), Sample::Repeats(b)) => Some(Compared::Ratio(rank_sum::ratio(b, a, alpha))),
+        (Sample::Repeats(a), Sample::Repeats(b)) => {
+            Some(Compared::Ratio(rank_sum::ratio(b, a, alpha)))
+        }
         (Sample::Ratio { .. }, Sample::Ratio { .. }) => {
             let (a, b) = (ours.numbers(), theirs.numbers());
             Some(Compared::Ratio(rank_sum::ratio(&b, &a, alpha)))
         }
-        (Sample::Tokens(a), Sample::Tokens(b)) => Some(Compared::Difference(token_difference(a, b, alpha))),
+        (Sample::Tokens(a), Sample::Tokens(b)) => {
+            Some(Compared::Difference(token_difference(a, b, alpha)))
+        }
         _ => None,
     }
 }
 
 /// Difference of two perplexities on the same text windows, from the paired differences of their tokens.
-fn token_difference(ours: &[Cluster], theirs: &[Cluster], alpha: Alpha) -> Result<Estimate, StatsError> {
+fn token_difference(
+    ours: &[Cluster],
+    theirs: &[Cluster],
+    alpha: Alpha,
+) -> Result<Estimate, StatsError> {
     let paired: Vec<Cluster> = ours
         .iter()
         .filter_map(|a| {
-            let b = theirs.iter().find(|b| b.name == a.name && b.nll.len() == a.nll.len())?;
+            let b = theirs
+                .iter()
+                .find(|b| b.name == a.name && b.nll.len() == a.nll.len())?;
             let nll = a.nll.iter().zip(&b.nll).map(|(a, b)| a - b).collect();
-            Some(Cluster { name: a.name.clone(), nll })
+            Some(Cluster {
+                name: a.name.clone(),
+                nll,
+            })
         })
         .collect();
     let nats = clustered_mean(&paired, alpha)?;
     let base = point(&Sample::Tokens(theirs.to_vec())).unwrap_or(f64::NAN);
     let grown = |x: f64| base * x.exp_m1();
-    Ok(Estimate { value: grown(nats.value), lower: grown(nats.lower), upper: grown(nats.upper), ..nats })
+    Ok(Estimate {
+        value: grown(nats.value),
+        lower: grown(nats.lower),
+        upper: grown(nats.upper),
+        ..nats
+    })
 }
 
 /// Where the observations lie beside a band, as people judge by eye.

@@ -51,11 +51,21 @@ struct Ruling {
 
 impl Ruling {
     fn absent(why: &str) -> Self {
-        Self { decision: Decision::Absent, because: why.into(), margin: None }
+        Self {
+            decision: Decision::Absent,
+            because: why.into(),
+            margin: None,
+        }
     }
 }
 
-fn rule(measured: &Measured, figure: &Figure, limit: &Limit, opponent: &Opponent<'_>, terms: Terms) -> Ruling {
+fn rule(
+    measured: &Measured,
+    figure: &Figure,
+    limit: &Limit,
+    opponent: &Opponent<'_>,
+    terms: Terms,
+) -> Ruling {
     let alpha = terms.alpha;
     let unit = figure.unit.as_str();
     match limit {
@@ -66,7 +76,9 @@ fn rule(measured: &Measured, figure: &Figure, limit: &Limit, opponent: &Opponent
         Limit::Between(low, high) => allowed(measured, unit, Some(*low), Some(*high), alpha),
         Limit::RatioAtLeast(x, _) => ratio(measured, opponent, Some(*x), None, terms),
         Limit::RatioAtMost(x, _) => ratio(measured, opponent, None, Some(*x), terms),
-        Limit::WithinFraction(x, _) => ratio(measured, opponent, Some(1.0 - x), Some(1.0 + x), terms),
+        Limit::WithinFraction(x, _) => {
+            ratio(measured, opponent, Some(1.0 - x), Some(1.0 + x), terms)
+        }
         Limit::WithinAmount(x, _) => difference(measured, opponent, unit, *x, terms),
         Limit::InBand(_) => banded(measured, opponent, unit, Side::In),
         Limit::AboveBand(_) => banded(measured, opponent, unit, Side::Above),
@@ -75,8 +87,14 @@ fn rule(measured: &Measured, figure: &Figure, limit: &Limit, opponent: &Opponent
 }
 
 fn is(sample: &Sample, word: &str) -> Ruling {
-    let Sample::Words(words) = sample else { return Ruling::absent("this figure is a number, not a word") };
-    let wrong: Vec<&str> = words.iter().map(String::as_str).filter(|w| *w != word).collect();
+    let Sample::Words(words) = sample else {
+        return Ruling::absent("this figure is a number, not a word");
+    };
+    let wrong: Vec<&str> = words
+        .iter()
+        .map(String::as_str)
+        .filter(|w| *w != word)
+        .collect();
     let decision = match (words.is_empty(), wrong.is_empty()) {
         (true, _) => Decision::Absent,
         (_, true) => Decision::Clears,
@@ -84,9 +102,17 @@ fn is(sample: &Sample, word: &str) -> Ruling {
     };
     let because = match wrong.first() {
         None => format!("{} of {} are `{word}`", words.len(), words.len()),
-        Some(first) => format!("{} of {} are not `{word}`, first `{first}`", wrong.len(), words.len()),
+        Some(first) => format!(
+            "{} of {} are not `{word}`, first `{first}`",
+            wrong.len(),
+            words.len()
+        ),
     };
-    Ruling { decision, because, margin: None }
+    Ruling {
+        decision,
+        because,
+        margin: None,
+    }
 }
 
 fn exactly(sample: &Sample, x: f64, unit: &str) -> Ruling {
@@ -99,9 +125,17 @@ fn exactly(sample: &Sample, x: f64, unit: &str) -> Ruling {
     };
     let because = match wrong.first() {
         None => format!("each of {} is {x} {unit}", numbers.len()),
-        Some(first) => format!("{} of {} differ, first {first} {unit}", wrong.len(), numbers.len()),
+        Some(first) => format!(
+            "{} of {} differ, first {first} {unit}",
+            wrong.len(),
+            numbers.len()
+        ),
     };
-    Ruling { decision, because, margin: None }
+    Ruling {
+        decision,
+        because,
+        margin: None,
+    }
 }
 
 /// Held to absolute ends: each observation by itself, or the bound of their level.
@@ -127,7 +161,10 @@ fn each(numbers: &[f64], low: Option<f64>, high: Option<f64>, unit: &str) -> Rul
         .collect();
     let margin = numbers
         .iter()
-        .map(|v| low.map_or(f64::INFINITY, |x| v - x).min(high.map_or(f64::INFINITY, |x| x - v)))
+        .map(|v| {
+            low.map_or(f64::INFINITY, |x| v - x)
+                .min(high.map_or(f64::INFINITY, |x| x - v))
+        })
         .reduce(f64::min);
     let decision = match (numbers.is_empty(), bad.is_empty()) {
         (true, _) => Decision::Absent,
@@ -136,9 +173,18 @@ fn each(numbers: &[f64], low: Option<f64>, high: Option<f64>, unit: &str) -> Rul
     };
     let because = match bad.first() {
         None => format!("each of {} holds", numbers.len()),
-        Some(first) => format!("{} of {} do not hold, first {} {unit}", bad.len(), numbers.len(), plain(*first)),
+        Some(first) => format!(
+            "{} of {} do not hold, first {} {unit}",
+            bad.len(),
+            numbers.len(),
+            plain(*first)
+        ),
     };
-    Ruling { decision, because, margin }
+    Ruling {
+        decision,
+        because,
+        margin,
+    }
 }
 
 /// The bound of an estimate against the ends.
@@ -151,7 +197,13 @@ fn bounded(
 ) -> Ruling {
     let estimate = match estimate {
         Ok(estimate) => estimate,
-        Err(cause) => return Ruling { decision: Decision::Open, because: cause.to_string(), margin: None },
+        Err(cause) => {
+            return Ruling {
+                decision: Decision::Open,
+                because: cause.to_string(),
+                margin: None,
+            };
+        }
     };
     let limit = match (low, high) {
         (Some(low), None) => bound::Limit::Floor(low),
@@ -174,10 +226,23 @@ fn bounded(
     );
     let (decision, because) = match limit.decide(&estimate) {
         Ruled::Clears => (Decision::Clears, format!("{seen}: the bound clears it")),
-        Ruled::Misses => (Decision::Misses, format!("{seen}: the opposite bound misses it")),
-        Ruled::Straddles => (Decision::Open, format!("{seen}: the interval straddles it; {}", settle(&estimate, &limit, of))),
+        Ruled::Misses => (
+            Decision::Misses,
+            format!("{seen}: the opposite bound misses it"),
+        ),
+        Ruled::Straddles => (
+            Decision::Open,
+            format!(
+                "{seen}: the interval straddles it; {}",
+                settle(&estimate, &limit, of)
+            ),
+        ),
     };
-    Ruling { decision, because, margin: margin.is_finite().then_some(margin) }
+    Ruling {
+        decision,
+        because,
+        margin: margin.is_finite().then_some(margin),
+    }
 }
 
 /// What would settle an open limit.
@@ -190,23 +255,39 @@ fn settle(estimate: &Estimate, limit: &bound::Limit, of: &str) -> String {
     }
 }
 
-fn ratio(measured: &Measured, opponent: &Opponent<'_>, low: Option<f64>, high: Option<f64>, terms: Terms) -> Ruling {
+fn ratio(
+    measured: &Measured,
+    opponent: &Opponent<'_>,
+    low: Option<f64>,
+    high: Option<f64>,
+    terms: Terms,
+) -> Ruling {
     match opponent {
-        Opponent::Measured(theirs) => match estimate::compare(&measured.sample, &theirs.sample, terms) {
-            Some(Compared::Ratio(estimate)) => bounded(estimate, low, high, "×", measured.sample.of()),
-            Some(Compared::Difference(estimate)) => {
-                let base = estimate::figure_value(&theirs.sample);
-                let relative = estimate.map(|e| scaled(e, base));
-                bounded(relative, low, high, "×", measured.sample.of())
-            }
-            None => one_by_one(&measured.sample, &theirs.sample.numbers(), low, high),
-        },
-        Opponent::Recorded(theirs) => {
-            let Some(value) = theirs.value else { return Ruling::absent("the recorded figure has no value") };
-            match estimate::level(&measured.sample, terms.alpha) {
-                Some(estimate) => {
-                    bounded(estimate.map(|e| shrunk(e, value)), low, high, "×", measured.sample.of())
+        Opponent::Measured(theirs) => {
+            match estimate::compare(&measured.sample, &theirs.sample, terms) {
+                Some(Compared::Ratio(estimate)) => {
+                    bounded(estimate, low, high, "×", measured.sample.of())
                 }
+                Some(Compared::Difference(estimate)) => {
+                    let base = estimate::figure_value(&theirs.sample);
+                    let relative = estimate.map(|e| scaled(e, base));
+                    bounded(relative, low, high, "×", measured.sample.of())
+                }
+                None => one_by_one(&measured.sample, &theirs.sample.numbers(), low, high),
+            }
+        }
+        Opponent::Recorded(theirs) => {
+            let Some(value) = theirs.value else {
+                return Ruling::absent("the recorded figure has no value");
+            };
+            match estimate::level(&measured.sample, terms.alpha) {
+                Some(estimate) => bounded(
+                    estimate.map(|e| shrunk(e, value)),
+                    low,
+                    high,
+                    "×",
+                    measured.sample.of(),
+                ),
                 None => one_by_one(&measured.sample, &[value], low, high),
             }
         }
@@ -216,12 +297,22 @@ fn ratio(measured: &Measured, opponent: &Opponent<'_>, low: Option<f64>, high: O
 
 /// A difference as a ratio to its base.
 fn scaled(e: Estimate, base: f64) -> Estimate {
-    Estimate { value: 1.0 + e.value / base, lower: 1.0 + e.lower / base, upper: 1.0 + e.upper / base, ..e }
+    Estimate {
+        value: 1.0 + e.value / base,
+        lower: 1.0 + e.lower / base,
+        upper: 1.0 + e.upper / base,
+        ..e
+    }
 }
 
 /// A level as a ratio to a recorded one.
 fn shrunk(e: Estimate, by: f64) -> Estimate {
-    Estimate { value: e.value / by, lower: e.lower / by, upper: e.upper / by, ..e }
+    Estimate {
+        value: e.value / by,
+        lower: e.lower / by,
+        upper: e.upper / by,
+        ..e
+    }
 }
 
 /// Each observation over the middle of theirs: for figures that are held one by one (a KV window).
@@ -233,20 +324,32 @@ fn one_by_one(ours: &Sample, theirs: &[f64], low: Option<f64>, high: Option<f64>
     each(&ratios, low, high, "×")
 }
 
-fn difference(measured: &Measured, opponent: &Opponent<'_>, unit: &str, most: f64, terms: Terms) -> Ruling {
+fn difference(
+    measured: &Measured,
+    opponent: &Opponent<'_>,
+    unit: &str,
+    most: f64,
+    terms: Terms,
+) -> Ruling {
     let alpha = terms.alpha;
     match opponent {
-        Opponent::Measured(theirs) => match estimate::compare(&measured.sample, &theirs.sample, terms) {
-            Some(Compared::Difference(estimate)) => {
-                bounded(estimate, Some(-most), Some(most), unit, measured.sample.of())
+        Opponent::Measured(theirs) => {
+            match estimate::compare(&measured.sample, &theirs.sample, terms) {
+                Some(Compared::Difference(estimate)) => bounded(
+                    estimate,
+                    Some(-most),
+                    Some(most),
+                    unit,
+                    measured.sample.of(),
+                ),
+                _ => {
+                    let Some(base) = estimate::middle(&theirs.sample.numbers()) else {
+                        return Ruling::absent("the reference has no value");
+                    };
+                    by_difference(measured, base, unit, most, alpha)
+                }
             }
-            _ => {
-                let Some(base) = estimate::middle(&theirs.sample.numbers()) else {
-                    return Ruling::absent("the reference has no value");
-                };
-                by_difference(measured, base, unit, most, alpha)
-            }
-        },
+        }
         Opponent::Recorded(theirs) => match theirs.value {
             Some(base) => by_difference(measured, base, unit, most, alpha),
             None => Ruling::absent("the recorded figure has no value"),
@@ -290,10 +393,16 @@ fn banded(measured: &Measured, opponent: &Opponent<'_>, unit: &str, side: Side) 
     let (Some([low, high]), ours) = (estimate::band(&theirs), measured.sample.numbers()) else {
         return Ruling::absent("the reference has no band");
     };
-    let Some([least, most]) = estimate::band(&ours) else { return Ruling::absent("nothing was measured") };
+    let Some([least, most]) = estimate::band(&ours) else {
+        return Ruling::absent("nothing was measured");
+    };
     let seen = format!(
         "observations {} to {} {unit}, reference band {} to {} (n = {})",
-        plain(least), plain(most), plain(low), plain(high), theirs.len()
+        plain(least),
+        plain(most),
+        plain(low),
+        plain(high),
+        theirs.len()
     );
     let (good, bad) = match side {
         Side::In => (least >= low && most <= high, most < low || least > high),
@@ -306,10 +415,16 @@ fn banded(measured: &Measured, opponent: &Opponent<'_>, unit: &str, side: Side) 
         (false, false) => Decision::Open,
     };
     let because = match decision {
-        Decision::Open => format!("{seen}: they overlap; more repeats, or a quieter machine, would settle it"),
+        Decision::Open => {
+            format!("{seen}: they overlap; more repeats, or a quieter machine, would settle it")
+        }
         _ => seen,
     };
-    Ruling { decision, because, margin: None }
+    Ruling {
+        decision,
+        because,
+        margin: None,
+    }
 }
 
 /// A number for a sentence: four significant digits.

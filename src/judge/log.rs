@@ -30,16 +30,23 @@ pub fn of_boot<'a>(view: &View<'a>, window: &Window) -> Option<Stretch<'a>> {
 pub fn stretch<'a>(view: &View<'a>, window: &Window, when: When) -> Option<Stretch<'a>> {
     let bytes = view.evidence.logs.get(&window.boot)?.as_slice();
     let boot = view.evidence.boot(&window.boot)?;
-    let LogWitness::Followed { from_beginning, .. } = &boot.log else { return None };
+    let LogWitness::Followed { from_beginning, .. } = &boot.log else {
+        return None;
+    };
     let slice = window.log?;
-    let end = usize::try_from(slice.to).unwrap_or(usize::MAX).min(bytes.len());
+    let end = usize::try_from(slice.to)
+        .unwrap_or(usize::MAX)
+        .min(bytes.len());
     let start = match when {
         When::SinceBoot => 0,
         When::Window => usize::try_from(slice.from).unwrap_or(usize::MAX).min(end),
     };
     let name = match when {
         When::SinceBoot => format!("log of boot {}, bytes 0–{end}", window.boot),
-        When::Window => format!("log of boot {}, bytes {start}–{end} (window {})", window.boot, window.id),
+        When::Window => format!(
+            "log of boot {}, bytes {start}–{end} (window {})",
+            window.boot, window.id
+        ),
     };
     let dialect = view.dialect?;
     let begun = *from_beginning && (!boot.command.is_empty() || has_beginning(dialect, bytes));
@@ -47,7 +54,13 @@ pub fn stretch<'a>(view: &View<'a>, window: &Window, when: When) -> Option<Stret
         When::Window => slice.whole,
         When::SinceBoot => slice.unbroken && begun,
     };
-    Some(Stretch { bytes: bytes.get(start..end)?, dialect, ranks: view.gate.seat.ranks, whole, name })
+    Some(Stretch {
+        bytes: bytes.get(start..end)?,
+        dialect,
+        ranks: view.gate.seat.ranks,
+        whole,
+        name,
+    })
 }
 
 /// Whether a log that we did not see begin holds its beginning: its dialect's first lines.
@@ -60,7 +73,9 @@ impl Stretch<'_> {
     pub fn count(&self, pattern: &str, except: Option<&str>) -> Option<Count> {
         let except: Vec<&str> = except.into_iter().collect();
         let search = Search::new(pattern, &except, Part::Message).ok()?;
-        let counted = LogReader::new(self.dialect).count(self.bytes, &[search], &self.ranks).ok()?;
+        let counted = LogReader::new(self.dialect)
+            .count(self.bytes, &[search], &self.ranks)
+            .ok()?;
         counted.counts.into_iter().next()
     }
 

@@ -12,7 +12,14 @@ pub fn scraped(window: &Window) -> bool {
 /// Both scrapes of a window.
 pub fn ends(window: &Window) -> Option<Ends<'_>> {
     match (&window.counters.before, &window.counters.after) {
-        (Scrape::Taken { exposition: before, .. }, Scrape::Taken { exposition: after, .. }) => Some(Ends { before, after }),
+        (
+            Scrape::Taken {
+                exposition: before, ..
+            },
+            Scrape::Taken {
+                exposition: after, ..
+            },
+        ) => Some(Ends { before, after }),
         _ => None,
     }
 }
@@ -40,5 +47,8 @@ pub fn of(window: &Window, names: Names) -> Option<f64> {
 
 /// Sum over the labels of a series; absent without one.
 pub fn total(exposition: &Exposition, name: &str) -> Option<f64> {
-    exposition.named(name).map(|s| s.value()).reduce(|a, b| a + b)
+    exposition
+        .named(name)
+        .map(|s| s.value())
+        .reduce(|a, b| a + b)
 }

@@ -36,7 +36,11 @@ pub fn prove(view: &View<'_>, path: &PathSpec, windows: &[&Window]) -> Proof {
     for line in &path.refuted {
         items.extend(refuted(view, line, windows));
     }
-    Proof { path: path.name.clone(), verdict: verdict(&items, windows), items }
+    Proof {
+        path: path.name.clone(),
+        verdict: verdict(&items, windows),
+        items,
+    }
 }
 
 /// The rule: contradiction first, then absence, then enough of both kinds.
@@ -44,7 +48,11 @@ fn verdict(items: &[ProofItem], windows: &[&Window]) -> ProofVerdict {
     if items.iter().any(|i| i.ok == Some(false)) {
         return ProofVerdict::Contradicted;
     }
-    let holds = |tiers: &[Tier]| items.iter().any(|i| tiers.contains(&i.tier) && i.ok == Some(true));
+    let holds = |tiers: &[Tier]| {
+        items
+            .iter()
+            .any(|i| tiers.contains(&i.tier) && i.ok == Some(true))
+    };
     let enough = holds(&[Tier::Moved, Tier::Behaved]) && holds(&[Tier::Announced, Tier::Resident]);
     if windows.is_empty() || !enough || items.iter().any(|i| i.ok.is_none()) {
         return ProofVerdict::Unproven;
@@ -66,10 +74,15 @@ fn ids(windows: &[&Window]) -> Vec<String> {
 }
 
 fn no_log(view: &View<'_>, window: &Window, tier: Tier, expected: String) -> ProofItem {
-    let why = view.evidence.boot(&window.boot).map_or("the boot was not recorded", |b| match &b.log {
-        crate::evidence::window::LogWitness::Absent { why } => why.as_str(),
-        crate::evidence::window::LogWitness::Followed { .. } => "the window has no stretch of the log",
-    });
+    let why = view
+        .evidence
+        .boot(&window.boot)
+        .map_or("the boot was not recorded", |b| match &b.log {
+            crate::evidence::window::LogWitness::Absent { why } => why.as_str(),
+            crate::evidence::window::LogWitness::Followed { .. } => {
+                "the window has no stretch of the log"
+            }
+        });
     ProofItem {
         tier,
         source: format!("log of boot {}", window.boot),
@@ -129,7 +142,12 @@ fn how_often(on: Count, ranks: Ranks) -> String {
 
 /// Ranks that printed it; with one rank an unranked line is rank 0's.
 fn ranks_seen(count: &Counted, ranks: Ranks) -> BTreeSet<u32> {
-    let mut seen: BTreeSet<u32> = count.by_rank.keys().copied().filter(|r| *r < ranks.total()).collect();
+    let mut seen: BTreeSet<u32> = count
+        .by_rank
+        .keys()
+        .copied()
+        .filter(|r| *r < ranks.total())
+        .collect();
     if ranks.total() == 1 && count.total > 0 {
         seen.insert(0);
     }
@@ -146,7 +164,10 @@ fn seen(
     let mut text = format!("{}×", count.total);
     if asked == Count::Each(Scope::EveryRank) {
         text.push_str(&format!(" on {} of {} ranks", on.len(), ranks.total()));
-        let missing: Vec<String> = (0..ranks.total()).filter(|r| !on.contains(r)).map(|r| r.to_string()).collect();
+        let missing: Vec<String> = (0..ranks.total())
+            .filter(|r| !on.contains(r))
+            .map(|r| r.to_string())
+            .collect();
         if !missing.is_empty() && on.len() < ranks.total() as usize {
             text.push_str(&format!(", not on rank {}", missing.join(", ")));
         }
@@ -166,7 +187,9 @@ fn moved(view: &View<'_>, claim: &CounterClaim, windows: &[&Window]) -> ProofIte
         "moves in every window".to_owned()
     };
     let mut item = counter_item(claim, Tier::Moved, expected, windows);
-    let Ok(selector) = Selector::parse(&claim.selector) else { return item };
+    let Ok(selector) = Selector::parse(&claim.selector) else {
+        return item;
+    };
     let (mut least, mut absent, mut halted) = (f64::INFINITY, Vec::new(), Vec::new());
     let mut on: Option<BTreeSet<u32>> = None;
     for window in windows {
@@ -192,19 +215,38 @@ fn moved(view: &View<'_>, claim: &CounterClaim, windows: &[&Window]) -> ProofIte
         }
     }
     let on = on.unwrap_or_default();
-    let lame: Vec<String> =
-        if each { (0..ranks.total()).filter(|r| !on.contains(r)).map(|r| r.to_string()).collect() } else { Vec::new() };
+    let lame: Vec<String> = if each {
+        (0..ranks.total())
+            .filter(|r| !on.contains(r))
+            .map(|r| r.to_string())
+            .collect()
+    } else {
+        Vec::new()
+    };
     item.ranks = on.into_iter().collect();
     (item.ok, item.seen) = if windows.is_empty() {
         (None, "no window was measured".into())
     } else if !halted.is_empty() {
-        (Some(false), format!("present and still in {}", halted.join(", ")))
+        (
+            Some(false),
+            format!("present and still in {}", halted.join(", ")),
+        )
     } else if !absent.is_empty() {
         (None, format!("absent in {}", absent.join(", ")))
     } else if !lame.is_empty() {
-        (Some(false), format!("moved, but not on rank {}", lame.join(", ")))
+        (
+            Some(false),
+            format!("moved, but not on rank {}", lame.join(", ")),
+        )
     } else {
-        (Some(true), format!("moved in {} of {} windows, by {least} at least", windows.len(), windows.len()))
+        (
+            Some(true),
+            format!(
+                "moved in {} of {} windows, by {least} at least",
+                windows.len(),
+                windows.len()
+            ),
+        )
     };
     item
 }
@@ -217,22 +259,38 @@ fn moving_ranks(
     ends: movement::Ends<'_>,
     at_least: f64,
 ) -> BTreeSet<u32> {
-    counters::movement_by(ends.before, ends.after, selector, label, &process(view, ends))
-        .into_iter()
-        .filter(|(_, m)| m.delta().is_some_and(|by| by >= at_least))
-        .filter_map(|(rank, _)| rank.parse().ok())
-        .collect()
+    counters::movement_by(
+        ends.before,
+        ends.after,
+        selector,
+        label,
+        &process(view, ends),
+    )
+    .into_iter()
+    .filter(|(_, m)| m.delta().is_some_and(|by| by >= at_least))
+    .filter_map(|(rank, _)| rank.parse().ok())
+    .collect()
 }
 
 /// Whether both scrapes come from one process.
 fn process(view: &View<'_>, ends: movement::Ends<'_>) -> Continuity {
-    let start = view.dialect.and_then(|d| d.metrics.as_ref()).map_or(&[][..], |m| m.process_start);
+    let start = view
+        .dialect
+        .and_then(|d| d.metrics.as_ref())
+        .map_or(&[][..], |m| m.process_start);
     counters::continuity(ends.before, ends.after, start)
 }
 
 fn still(view: &View<'_>, claim: &CounterClaim, windows: &[&Window]) -> ProofItem {
-    let mut item = counter_item(claim, Tier::Moved, "stands still in every window".to_owned(), windows);
-    let Ok(selector) = Selector::parse(&claim.selector) else { return item };
+    let mut item = counter_item(
+        claim,
+        Tier::Moved,
+        "stands still in every window".to_owned(),
+        windows,
+    );
+    let Ok(selector) = Selector::parse(&claim.selector) else {
+        return item;
+    };
     let (mut unread, mut moving) = (Vec::new(), Vec::new());
     for window in windows {
         let Some(ends) = movement::ends(window) else {
@@ -262,7 +320,12 @@ fn still(view: &View<'_>, claim: &CounterClaim, windows: &[&Window]) -> ProofIte
     item
 }
 
-fn counter_item(claim: &CounterClaim, tier: Tier, expected: String, windows: &[&Window]) -> ProofItem {
+fn counter_item(
+    claim: &CounterClaim,
+    tier: Tier,
+    expected: String,
+    windows: &[&Window],
+) -> ProofItem {
     ProofItem {
         tier,
         source: format!("counter `{}`", claim.selector),
@@ -284,10 +347,15 @@ fn refuted(view: &View<'_>, line: &RefutingLine, windows: &[&Window]) -> Vec<Pro
         let Some(stretch) = log::stretch(view, window, line.when) else {
             return no_log(view, window, Tier::Echoed, expected.clone());
         };
-        let count = stretch.count(&line.pattern, line.except.as_deref()).unwrap_or_default();
+        let count = stretch
+            .count(&line.pattern, line.except.as_deref())
+            .unwrap_or_default();
         let (ok, seen) = match (count.total, stretch.whole) {
             (0, true) => (Some(true), "none".to_owned()),
-            (0, false) => (None, "none, but the log is not whole: absence proves nothing".to_owned()),
+            (0, false) => (
+                None,
+                "none, but the log is not whole: absence proves nothing".to_owned(),
+            ),
             (n, _) => (Some(false), format!("{n}×")),
         };
         ProofItem {

@@ -9,11 +9,17 @@ use crate::evidence::window::Window;
 use crate::plan::{Planned, task::Task};
 
 /// What disturbed the windows of a case: each kind of disturbance once, with its first window.
-pub(super) fn disturbances(view: &View<'_>, windows: &[&Window], kind: &dyn Planned) -> Vec<Reason> {
+pub(super) fn disturbances(
+    view: &View<'_>,
+    windows: &[&Window],
+    kind: &dyn Planned,
+) -> Vec<Reason> {
     let mut reasons: Vec<Reason> = Vec::new();
     for window in windows.iter().filter(|w| !w.exchanges.is_empty()) {
         for invariant in of_window(view, window, kind) {
-            if invariant.holds == Holds::No && !reasons.iter().any(|r| r.code.ends_with(invariant.name)) {
+            if invariant.holds == Holds::No
+                && !reasons.iter().any(|r| r.code.ends_with(invariant.name))
+            {
                 reasons.push(reason(window, &invariant));
             }
         }
@@ -23,18 +29,39 @@ pub(super) fn disturbances(view: &View<'_>, windows: &[&Window], kind: &dyn Plan
 
 /// Every invariant of one window; none where the seat has no counters.
 pub fn of_window(view: &View<'_>, window: &Window, kind: &dyn Planned) -> Vec<Invariant> {
-    let Some(metrics) = view.dialect.and_then(|d| d.metrics.as_ref()) else { return Vec::new() };
-    let Some(ends) = movement::ends(window) else { return Vec::new() };
-    invariants(metrics, ends.before, ends.after, &expected(view, window, kind), &window.counters.gauges)
+    let Some(metrics) = view.dialect.and_then(|d| d.metrics.as_ref()) else {
+        return Vec::new();
+    };
+    let Some(ends) = movement::ends(window) else {
+        return Vec::new();
+    };
+    invariants(
+        metrics,
+        ends.before,
+        ends.after,
+        &expected(view, window, kind),
+        &window.counters.gauges,
+    )
 }
 
 fn expected(view: &View<'_>, window: &Window, kind: &dyn Planned) -> Expected {
     let whole = window.exchanges.iter().filter(|e| e.is_complete()).count() as u64;
     let sum = |of: fn(&crate::evidence::exchange::Usage) -> u64| {
-        window.exchanges.iter().map(|e| e.usage.as_ref().map(of)).sum::<Option<u64>>()
+        window
+            .exchanges
+            .iter()
+            .map(|e| e.usage.as_ref().map(of))
+            .sum::<Option<u64>>()
     };
-    let cached = window.exchanges.iter().map(|e| e.usage.and_then(|u| u.cached)).sum::<Option<u64>>();
-    let wish = kind.windows(view.check, &view.case.cell, window.repeat).into_iter().find(|w| w.part == window.part);
+    let cached = window
+        .exchanges
+        .iter()
+        .map(|e| e.usage.and_then(|u| u.cached))
+        .sum::<Option<u64>>();
+    let wish = kind
+        .windows(view.check, &view.case.cell, window.repeat)
+        .into_iter()
+        .find(|w| w.part == window.part);
     let concurrency = match wish.map(|w| w.task) {
         Some(Task::Load(load)) => Some(load.streams),
         _ => None,
@@ -57,8 +84,20 @@ fn reason(window: &Window, invariant: &Invariant) -> Reason {
     Reason::new(
         &format!("precondition.{}", invariant.name),
         Verdict::Inconclusive,
-        format!("{}: {} — expected {}, seen {}", window.id, meaning(invariant.name), invariant.expected, invariant.seen),
-        format!("{}: {} — 期待 {}、実際 {}", window.id, meaning_ja(invariant.name), invariant.expected, invariant.seen),
+        format!(
+            "{}: {} — expected {}, seen {}",
+            window.id,
+            meaning(invariant.name),
+            invariant.expected,
+            invariant.seen
+        ),
+        format!(
+            "{}: {} — 期待 {}、実際 {}",
+            window.id,
+            meaning_ja(invariant.name),
+            invariant.expected,
+            invariant.seen
+        ),
     )
 }
 

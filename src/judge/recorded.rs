@@ -20,13 +20,24 @@ pub struct Recorded {
 
 impl Recorded {
     /// A recorded run from its `report.json`.
-    pub fn of(name: &str, build: Option<&str>, report: Option<&Value>, fault: Option<&str>) -> Self {
+    pub fn of(
+        name: &str,
+        build: Option<&str>,
+        report: Option<&Value>,
+        fault: Option<&str>,
+    ) -> Self {
         let (findings, unread) = match report.and_then(|r| r.get("checks")) {
             Some(checks) => match serde_json::from_value(checks.clone()) {
                 Ok(findings) => (findings, None),
-                Err(cause) => (Vec::new(), Some(format!("the recorded run `{name}` does not read: {cause}"))),
+                Err(cause) => (
+                    Vec::new(),
+                    Some(format!("the recorded run `{name}` does not read: {cause}")),
+                ),
             },
-            None => (Vec::new(), Some(format!("the recorded run `{name}` is no report"))),
+            None => (
+                Vec::new(),
+                Some(format!("the recorded run `{name}` is no report")),
+            ),
         };
         Self {
             name: name.into(),

@@ -14,7 +14,11 @@ use crate::spec::gate::ResidentClaim;
 pub(super) fn resident(view: &View<'_>, claim: &ResidentClaim, window: &Window) -> ProofItem {
     let mut item = ProofItem {
         tier: Tier::Resident,
-        source: format!("{} of the processes of boot {}", subject(claim), window.boot),
+        source: format!(
+            "{} of the processes of boot {}",
+            subject(claim),
+            window.boot
+        ),
         expected: expected(claim),
         seen: String::new(),
         ok: None,
@@ -22,7 +26,12 @@ pub(super) fn resident(view: &View<'_>, claim: &ResidentClaim, window: &Window) 
         windows: vec![window.id.clone()],
         example: None,
     };
-    let Some(residents) = view.evidence.residents.iter().find(|r| r.boot == window.boot) else {
+    let Some(residents) = view
+        .evidence
+        .residents
+        .iter()
+        .find(|r| r.boot == window.boot)
+    else {
         item.seen = "absent: the processes of this seat were not looked into".into();
         return item;
     };
@@ -33,9 +42,16 @@ pub(super) fn resident(view: &View<'_>, claim: &ResidentClaim, window: &Window) 
             return item;
         }
     };
-    let looks: Vec<Look> = workers.iter().map(|(process, resident)| look(claim, process, resident)).collect();
+    let looks: Vec<Look> = workers
+        .iter()
+        .map(|(process, resident)| look(claim, process, resident))
+        .collect();
     (item.ok, item.seen) = verdict(&looks);
-    item.ranks = looks.iter().filter(|l| l.ok == Some(true)).filter_map(|l| l.rank).collect();
+    item.ranks = looks
+        .iter()
+        .filter(|l| l.ok == Some(true))
+        .filter_map(|l| l.rank)
+        .collect();
     item
 }
 
@@ -48,11 +64,19 @@ fn subject(claim: &ResidentClaim) -> &'static str {
 
 fn expected(claim: &ResidentClaim) -> String {
     match claim {
-        ResidentClaim::Library { name, sha256: Some(sha256) } => {
+        ResidentClaim::Library {
+            name,
+            sha256: Some(sha256),
+        } => {
             format!("`{name}` with SHA-256 {sha256} in every worker")
         }
-        ResidentClaim::Library { name, sha256: None } => format!("`{name}` in every worker, the same file in each"),
-        ResidentClaim::Env { name, value: Some(value) } => format!("{name}={value} in every worker"),
+        ResidentClaim::Library { name, sha256: None } => {
+            format!("`{name}` in every worker, the same file in each")
+        }
+        ResidentClaim::Env {
+            name,
+            value: Some(value),
+        } => format!("{name}={value} in every worker"),
         ResidentClaim::Env { name, value: None } => format!("{name} set in no worker"),
     }
 }
@@ -68,7 +92,11 @@ fn workers(residents: &Residents) -> Result<Vec<(&Process, &Resident)>, String> 
         .into_iter()
         .filter_map(|p| Some((p, residents.each.iter().find(|r| r.pid == p.pin.pid)?)))
         .collect();
-    if pairs.is_empty() { Err("no worker process was found at the seat's port".into()) } else { Ok(pairs) }
+    if pairs.is_empty() {
+        Err("no worker process was found at the seat's port".into())
+    } else {
+        Ok(pairs)
+    }
 }
 
 /// What one worker says to a claim.
@@ -89,7 +117,13 @@ fn look(claim: &ResidentClaim, process: &Process, resident: &Resident) -> Look {
         Role::Worker { rank } => rank.tp,
         _ => None,
     };
-    Look { pid: process.pin.pid, rank, ok, says, identity }
+    Look {
+        pid: process.pin.pid,
+        rank,
+        ok,
+        says,
+        identity,
+    }
 }
 
 type Said = (Option<bool>, String, Option<String>);
@@ -97,11 +131,21 @@ type Said = (Option<bool>, String, Option<String>);
 fn env(resident: &Resident, name: &str, value: Option<&str>) -> Said {
     let environ = match &resident.environ {
         Sighting::Seen { value } => value,
-        Sighting::Absent(absent) => return (None, format!("absent: {}; {}", absent.why, absent.mend), None),
+        Sighting::Absent(absent) => {
+            return (
+                None,
+                format!("absent: {}; {}", absent.why, absent.mend),
+                None,
+            );
+        }
     };
     match (environ.get(name), value) {
         (EnvLookup::Set(found), Some(want)) => match found.text() {
-            Some(text) => (Some(text == want), format!("{name}={text}"), Some(text.into())),
+            Some(text) => (
+                Some(text == want),
+                format!("{name}={text}"),
+                Some(text.into()),
+            ),
             None => (None, format!("{name} is set, its value is redacted"), None),
         },
         (EnvLookup::Set(_), None) => (Some(false), format!("{name} is set"), None),
@@ -114,7 +158,13 @@ fn env(resident: &Resident, name: &str, value: Option<&str>) -> Said {
 fn library(resident: &Resident, name: &str, sha256: Option<&str>) -> Said {
     let libraries = match &resident.libraries {
         Sighting::Seen { value } => value,
-        Sighting::Absent(absent) => return (None, format!("absent: {}; {}", absent.why, absent.mend), None),
+        Sighting::Absent(absent) => {
+            return (
+                None,
+                format!("absent: {}; {}", absent.why, absent.mend),
+                None,
+            );
+        }
     };
     let Some(found) = named(libraries, name).into_iter().next() else {
         return (Some(false), format!("`{name}` is not mapped"), None);
@@ -123,10 +173,18 @@ fn library(resident: &Resident, name: &str, sha256: Option<&str>) -> Said {
     let identity = Some(found.identity());
     let says = format!("{} ({})", found.path, found.identity());
     match (sha256, digest) {
-        _ if found.deleted => (Some(false), format!("{} was replaced on disk after it was loaded", found.path), identity),
+        _ if found.deleted => (
+            Some(false),
+            format!("{} was replaced on disk after it was loaded", found.path),
+            identity,
+        ),
         (None, _) => (Some(true), says, identity),
         (Some(want), Some(got)) => (Some(want == got), says, identity),
-        (Some(_), None) => (None, format!("{says}: its digest could not be read"), identity),
+        (Some(_), None) => (
+            None,
+            format!("{says}: its digest could not be read"),
+            identity,
+        ),
     }
 }
 
@@ -140,9 +198,18 @@ fn verdict(looks: &[Look]) -> (Option<bool>, String) {
         return (None, format!("process {}: {}", unread.pid, unread.says));
     }
     let first = looks.first();
-    if let Some(odd) = looks.iter().find(|l| l.identity != first.and_then(|f| f.identity.clone())) {
-        return (Some(false), format!("process {} differs from the others: {}", odd.pid, odd.says));
+    if let Some(odd) = looks
+        .iter()
+        .find(|l| l.identity != first.and_then(|f| f.identity.clone()))
+    {
+        return (
+            Some(false),
+            format!("process {} differs from the others: {}", odd.pid, odd.says),
+        );
     }
     let says = first.map(|f| f.says.clone()).unwrap_or_default();
-    (Some(true), format!("{} of {} workers: {says}", looks.len(), looks.len()))
+    (
+        Some(true),
+        format!("{} of {} workers: {says}", looks.len(), looks.len()),
+    )
 }

@@ -139,9 +139,11 @@ impl Sample {
         match self {
             Self::Repeats(v) | Self::Each(v) => v.clone(),
             Self::Words(_) => Vec::new(),
-            Self::Ratio { base, pairs } => {
-                pairs.iter().filter(|p| p.under > 0.0).map(|p| base + p.over / p.under).collect()
-            }
+            Self::Ratio { base, pairs } => pairs
+                .iter()
+                .filter(|p| p.under > 0.0)
+                .map(|p| base + p.over / p.under)
+                .collect(),
             Self::Tokens(clusters) => clusters
                 .iter()
                 .filter(|c| !c.nll.is_empty())

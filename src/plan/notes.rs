@@ -24,10 +24,16 @@ pub fn of(gate: &Gate, _plan: &Plan) -> Vec<Note> {
 /// Limits that no outcome can decide, because the repeats are too few for any bound at the check's alpha.
 fn undecidable(check: &Check) -> Vec<Note> {
     let by_bound = |figure: &str| {
-        check.kind.figures().iter().any(|f| f.name == figure && f.judged == Judged::ByBound)
+        check
+            .kind
+            .figures()
+            .iter()
+            .any(|f| f.name == figure && f.judged == Judged::ByBound)
     };
     let repeats = check.repeats.max as usize;
-    let Ok(alpha) = Alpha::new(check.alpha) else { return Vec::new() };
+    let Ok(alpha) = Alpha::new(check.alpha) else {
+        return Vec::new();
+    };
     let least = observations_needed(alpha);
     if repeats >= least {
         return Vec::new();

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::document::{
-    BootRecipe, CaseConditions, Conditions, GateRef, NotRun, Report, SCHEMA, SeatCounts, SeatRef, Tool, WindowRef,
+    BootRecipe, CaseConditions, Conditions, GateRef, NotRun, Report, SCHEMA, SeatCounts, SeatRef,
+    Tool, WindowRef,
 };
 use crate::archive::reading::RecordedRun;
 use crate::archive::rundir::sha256_hex;
@@ -21,7 +22,11 @@ use crate::spec::gate::Gate;
 /// The report of a recorded run under its gate.
 ///
 /// Pure: the same evidence gives the same report, byte for byte.
-pub fn assemble(gate: &Gate, run: &RecordedRun, kind: &dyn Fn(&str) -> Option<&'static dyn Concludes>) -> Report {
+pub fn assemble(
+    gate: &Gate,
+    run: &RecordedRun,
+    kind: &dyn Fn(&str) -> Option<&'static dyn Concludes>,
+) -> Report {
     let recorded: Vec<Recorded> = run
         .start
         .references
@@ -31,11 +36,21 @@ pub fn assemble(gate: &Gate, run: &RecordedRun, kind: &dyn Fn(&str) -> Option<&'
             Recorded::of(&r.name, build, r.report.as_deref(), r.fault.as_deref())
         })
         .collect();
-    let matter =
-        Matter { gate, evidence: &run.evidence, recorded: &recorded, earlier_runs: run.start.earlier_runs };
+    let matter = Matter {
+        gate,
+        evidence: &run.evidence,
+        recorded: &recorded,
+        earlier_runs: run.start.earlier_runs,
+    };
     let checks: Vec<Finding> = plan::cases(gate)
         .iter()
-        .filter_map(|c| Some(case::finding(matter, c, kind(gate.checks[c.check].kind.name())?)))
+        .filter_map(|c| {
+            Some(case::finding(
+                matter,
+                c,
+                kind(gate.checks[c.check].kind.name())?,
+            ))
+        })
         .collect();
     Report {
         schema: SCHEMA.into(),
@@ -48,17 +63,29 @@ pub fn assemble(gate: &Gate, run: &RecordedRun, kind: &dyn Fn(&str) -> Option<&'
         verdict: Verdict::of_all(checks.iter().map(|f| f.verdict)),
         seat: seat(gate, &run.evidence, &run.start.host),
         not_run: not_run(&checks),
-        windows: run.evidence.windows.iter().map(|w| window(w, &run.evidence)).collect(),
+        windows: run
+            .evidence
+            .windows
+            .iter()
+            .map(|w| window(w, &run.evidence))
+            .collect(),
         checks,
         conditions: conditions(run),
-        tool: Tool { name: "sekimon".into(), version: run.start.tool_version.clone() },
+        tool: Tool {
+            name: "sekimon".into(),
+            version: run.start.tool_version.clone(),
+        },
     }
 }
 
 /// The seat of the judged build: the last build of the gate that came up.
 fn seat(gate: &Gate, evidence: &Evidence, host: &[(String, String)]) -> SeatRef {
     let judged = gate.checks.first().map_or("", |c| c.subject());
-    let boot = evidence.boots.iter().find(|b| b.build == judged).or(evidence.boots.last());
+    let boot = evidence
+        .boots
+        .iter()
+        .find(|b| b.build == judged)
+        .or(evidence.boots.last());
     let identity = boot.map(|b| b.identity.clone()).unwrap_or_default();
     let url = boot.map_or_else(|| gate.seat.url.clone(), |b| b.url.clone());
     let ranks = gate.seat.ranks;
@@ -67,7 +94,10 @@ fn seat(gate: &Gate, evidence: &Evidence, host: &[(String, String)]) -> SeatRef 
         format!("version={}", identity.version.as_deref().unwrap_or("?")),
         format!("model={}", identity.model),
         format!("max_model_len={:?}", identity.max_model_len),
-        format!("ranks=tp{} pp{} dp{} nodes{}", ranks.tp, ranks.pp, ranks.dp, ranks.nodes),
+        format!(
+            "ranks=tp{} pp{} dp{} nodes{}",
+            ranks.tp, ranks.pp, ranks.dp, ranks.nodes
+        ),
     ];
     facts.extend(host.iter().map(|(name, value)| format!("{name}={value}")));
     SeatRef {
@@ -85,14 +115,22 @@ fn not_run(checks: &[Finding]) -> Vec<NotRun> {
         .filter(|f| f.verdict == Verdict::NotRun)
         .map(|f| NotRun {
             id: f.id.clone(),
-            reason: f.reasons.first().map(|r| r.text.clone()).unwrap_or_default(),
+            reason: f
+                .reasons
+                .first()
+                .map(|r| r.text.clone())
+                .unwrap_or_default(),
         })
         .collect()
 }
 
 fn window(window: &Window, evidence: &Evidence) -> WindowRef {
     let usage = |of: fn(&crate::evidence::exchange::Usage) -> u64| {
-        window.exchanges.iter().map(|e| e.usage.as_ref().map(of)).sum::<Option<u64>>()
+        window
+            .exchanges
+            .iter()
+            .map(|e| e.usage.as_ref().map(of))
+            .sum::<Option<u64>>()
     };
     let metrics = evidence
         .boot(&window.boot)
@@ -133,12 +171,23 @@ fn conditions(run: &RecordedRun) -> Conditions {
     Conditions {
         started: run.start.started.clone(),
         // A run that was killed never wrote its end; its windows still tell how long it went on.
-        seconds: run.seconds.unwrap_or_else(|| last.map_or(0.0, |_| run.evidence.windows.iter().map(|w| w.seconds).sum())),
-        ended: run.evidence.ended.clone().unwrap_or_else(|| "killed: the journal has no end".into()),
+        seconds: run.seconds.unwrap_or_else(|| {
+            last.map_or(0.0, |_| {
+                run.evidence.windows.iter().map(|w| w.seconds).sum()
+            })
+        }),
+        ended: run
+            .evidence
+            .ended
+            .clone()
+            .unwrap_or_else(|| "killed: the journal has no end".into()),
         boots: run.evidence.boots.iter().map(recipe).collect(),
         requests: order
             .into_iter()
-            .map(|case| CaseConditions { case: case.into(), values: requests.remove(case).unwrap_or_default() })
+            .map(|case| CaseConditions {
+                case: case.into(),
+                values: requests.remove(case).unwrap_or_default(),
+            })
             .filter(|c| !c.values.is_empty())
             .collect(),
         host: run.start.host.clone(),
@@ -148,9 +197,20 @@ fn conditions(run: &RecordedRun) -> Conditions {
 
 fn recipe(boot: &Boot) -> BootRecipe {
     let told = &boot.identity;
-    let mut identity = vec![("dialect".to_owned(), told.dialect.clone()), ("model".to_owned(), told.model.clone())];
-    identity.extend(told.version.iter().map(|v| ("version".to_owned(), v.clone())));
-    identity.extend(told.max_model_len.iter().map(|n| ("max_model_len".to_owned(), n.to_string())));
+    let mut identity = vec![
+        ("dialect".to_owned(), told.dialect.clone()),
+        ("model".to_owned(), told.model.clone()),
+    ];
+    identity.extend(
+        told.version
+            .iter()
+            .map(|v| ("version".to_owned(), v.clone())),
+    );
+    identity.extend(
+        told.max_model_len
+            .iter()
+            .map(|n| ("max_model_len".to_owned(), n.to_string())),
+    );
     identity.extend(told.facts.iter().cloned());
     BootRecipe {
         id: boot.id.clone(),

@@ -11,11 +11,11 @@ use crate::dialect::Dialect;
 use crate::drive::cancel::Cancel;
 use crate::drive::client::{Client, ClientOptions, Secret};
 use crate::drive::recognise::{Expected, Recognised, wait_ready};
+use crate::evidence::redaction::{EnvValue, EnvVar, redact_arguments};
 use crate::evidence::window::{Boot, LogWitness};
 use crate::seat::launch::{self, Launched, Recipe};
 use crate::seat::placeholder::Filling;
 use crate::spec::gate::{Build, Gate, LogSource};
-use crate::evidence::redaction::{EnvValue, EnvVar, redact_arguments};
 use crate::witness::container::usual_sockets;
 use crate::witness::log_follower::LogFollower;
 use crate::witness::log_source::{LogSource as Source, Scope, Start};
@@ -74,29 +74,58 @@ const ATTACH: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// The sentence that says why it is not there; everything that was started is ended again.
-pub async fn bring(context: Context<'_>, id: &str, build: &Build, listener: Listener<'_>) -> Result<Stage, String> {
+pub async fn bring(
+    context: Context<'_>,
+    id: &str,
+    build: &Build,
+    listener: Listener<'_>,
+) -> Result<Stage, String> {
     let started = Instant::now();
     let starts = !build.start.is_empty() && context.seat_override.is_none();
     let how = if starts { "starting" } else { "attaching to" };
-    listener(Progress::Booting { build: build.name.clone(), how: how.into() });
+    listener(Progress::Booting {
+        build: build.name.clone(),
+        how: how.into(),
+    });
     let place = Place::of(context, build)?;
     if starts {
         refuse_squatter(&place)?;
     }
     let log_file = format!("logs/{id}.log");
     let log_path = context.dir.evidence(&log_file);
-    let source = build.log.as_ref().or(context.gate.seat.log.as_ref()).map(|s| filled(s, &place.filling));
+    let source = build
+        .log
+        .as_ref()
+        .or(context.gate.seat.log.as_ref())
+        .map(|s| filled(s, &place.filling));
     let started_utc = jiff::Timestamp::now().to_string();
     // A log that is there before the boot holds older boots; one that is not there yet is ours from its first byte.
     let (mut hand, mut witness) = match &source {
-        Some(source) => follow(source, &log_path, &log_file, if starts { Start::End } else { Start::Beginning }).await,
-        None => (LogHand::None, LogWitness::Absent { why: no_log(starts) }),
+        Some(source) => {
+            follow(
+                source,
+                &log_path,
+                &log_file,
+                if starts { Start::End } else { Start::Beginning },
+            )
+            .await
+        }
+        None => (
+            LogHand::None,
+            LogWitness::Absent {
+                why: no_log(starts),
+            },
+        ),
     };
     let mut launched = None;
     let mut recipe = None;
     if starts {
         let made = recipe_of(build, &place.filling);
-        let output = if source.is_some() { context.dir.evidence(&format!("logs/{id}.out")) } else { log_path.clone() };
+        let output = if source.is_some() {
+            context.dir.evidence(&format!("logs/{id}.out"))
+        } else {
+            log_path.clone()
+        };
         launched = Some(Launched::start(made.clone(), &output).map_err(|e| e.to_string())?);
         if source.is_none() {
             hand = LogHand::Captured(log_path.clone());
@@ -113,7 +142,10 @@ pub async fn bring(context: Context<'_>, id: &str, build: &Build, listener: List
     let recognised = match recognised {
         Ok(recognised) => recognised,
         Err(why) => {
-            let tail = launched.as_ref().map(|l| launch::tail(l.log())).filter(|t| !t.is_empty());
+            let tail = launched
+                .as_ref()
+                .map(|l| launch::tail(l.log()))
+                .filter(|t| !t.is_empty());
             if let Some(launched) = launched {
                 let _ = launched.stop().await;
             }
@@ -128,7 +160,12 @@ pub async fn bring(context: Context<'_>, id: &str, build: &Build, listener: List
     listener(Progress::Ready {
         build: build.name.clone(),
         seconds,
-        identity: format!("{} {} {}", dialect.name, identity.version.as_deref().unwrap_or(""), identity.model),
+        identity: format!(
+            "{} {} {}",
+            dialect.name,
+            identity.version.as_deref().unwrap_or(""),
+            identity.model
+        ),
     });
     let boot = Boot {
         id: id.into(),
@@ -136,19 +173,34 @@ pub async fn bring(context: Context<'_>, id: &str, build: &Build, listener: List
         url: place.url.clone(),
         started: started_utc,
         ready_s: starts.then_some(seconds),
-        command: recipe.as_ref().map(|r| redact_arguments(&r.command)).unwrap_or_default(),
-        env: recipe.as_ref().map(|r| r.env.iter().map(redacted).collect()).unwrap_or_default(),
+        command: recipe
+            .as_ref()
+            .map(|r| redact_arguments(&r.command))
+            .unwrap_or_default(),
+        env: recipe
+            .as_ref()
+            .map(|r| r.env.iter().map(redacted).collect())
+            .unwrap_or_default(),
         identity,
         log: witness,
     };
-    Ok(Stage { boot, client: place.client, dialect, launched, log: hand, log_broken: false, looked_into: false })
+    Ok(Stage {
+        boot,
+        client: place.client,
+        dialect,
+        launched,
+        log: hand,
+        log_broken: false,
+        looked_into: false,
+    })
 }
 
 fn no_log(starts: bool) -> String {
     if starts {
         "no log is named".into()
     } else {
-        "the gate names no `log` for the seat; give `[seat] log = { file = … }` or `{ docker = … }`".into()
+        "the gate names no `log` for the seat; give `[seat] log = { file = … }` or `{ docker = … }`"
+            .into()
     }
 }
 
@@ -162,7 +214,10 @@ struct Place {
 
 impl Place {
     fn of(context: Context<'_>, build: &Build) -> Result<Self, String> {
-        let given = context.seat_override.or(build.url.as_deref()).unwrap_or(&context.gate.seat.url);
+        let given = context
+            .seat_override
+            .or(build.url.as_deref())
+            .unwrap_or(&context.gate.seat.url);
         let (url, port) = with_port(given)?;
         let mut options = ClientOptions::new(&url);
         options.api_key = context.api_key.cloned();
@@ -174,7 +229,10 @@ impl Place {
                 model: context.gate.seat.model.clone().unwrap_or_default(),
                 gate_dir: context.gate_dir.display().to_string(),
             },
-            expected: Expected { dialect: context.gate.seat.dialect, model: context.gate.seat.model.clone() },
+            expected: Expected {
+                dialect: context.gate.seat.dialect,
+                model: context.gate.seat.model.clone(),
+            },
         })
     }
 }
@@ -189,14 +247,21 @@ fn with_port(given: &str) -> Result<(String, u16), String> {
             let _ = url.set_port(Some(port));
             Ok((url.as_str().trim_end_matches('/').to_owned(), port))
         }
-        _ => Ok((given.trim_end_matches('/').to_owned(), url.port_or_known_default().unwrap_or(80))),
+        _ => Ok((
+            given.trim_end_matches('/').to_owned(),
+            url.port_or_known_default().unwrap_or(80),
+        )),
     }
 }
 
 /// An old process on the port would answer in the new build's place, with plausible figures.
 fn refuse_squatter(place: &Place) -> Result<(), String> {
     let port = place.filling.port;
-    let taken = std::net::TcpStream::connect_timeout(&([127, 0, 0, 1], port).into(), Duration::from_millis(200)).is_ok();
+    let taken = std::net::TcpStream::connect_timeout(
+        &([127, 0, 0, 1], port).into(),
+        Duration::from_millis(200),
+    )
+    .is_ok();
     let local = place.url.contains("127.0.0.1") || place.url.contains("localhost");
     if taken && local {
         return Err(format!(
@@ -210,7 +275,11 @@ fn recipe_of(build: &Build, filling: &Filling) -> Recipe {
     let fill = |list: &[String]| list.iter().map(|word| filling.fill(word)).collect();
     Recipe {
         command: fill(&build.start),
-        env: build.env.iter().map(|(k, v)| (k.clone(), filling.fill(v))).collect(),
+        env: build
+            .env
+            .iter()
+            .map(|(k, v)| (k.clone(), filling.fill(v)))
+            .collect(),
         cwd: build.cwd.as_ref().map(|c| PathBuf::from(filling.fill(c))),
         stop: fill(&build.stop),
     }
@@ -220,7 +289,9 @@ fn filled(source: &LogSource, filling: &Filling) -> LogSource {
     match source {
         LogSource::File(path) => LogSource::File(filling.fill(path)),
         LogSource::Docker(name) => LogSource::Docker(filling.fill(name)),
-        LogSource::Command(words) => LogSource::Command(words.iter().map(|w| filling.fill(w)).collect()),
+        LogSource::Command(words) => {
+            LogSource::Command(words.iter().map(|w| filling.fill(w)).collect())
+        }
         LogSource::Journald(unit) => LogSource::Journald(filling.fill(unit)),
         LogSource::Kubernetes(pod) => LogSource::Kubernetes(filling.fill(pod)),
     }
@@ -235,15 +306,29 @@ fn redacted((name, value): &(String, String)) -> (String, String) {
     (name.clone(), kept)
 }
 
-async fn follow(source: &LogSource, path: &Path, file: &str, start: Start) -> (LogHand, LogWitness) {
+async fn follow(
+    source: &LogSource,
+    path: &Path,
+    file: &str,
+    start: Start,
+) -> (LogHand, LogWitness) {
     let name = describe(source);
     match LogFollower::start(witnessed(source), path.to_owned(), start).await {
         Ok(follower) => {
             // At a boot of ours, what is written from now on is the whole log of the boot.
-            let witness = LogWitness::Followed { file: file.into(), source: name, from_beginning: true };
+            let witness = LogWitness::Followed {
+                file: file.into(),
+                source: name,
+                from_beginning: true,
+            };
             (LogHand::Followed(follower), witness)
         }
-        Err(absent) => (LogHand::None, LogWitness::Absent { why: format!("{name}: {}; {}", absent.why, absent.mend) }),
+        Err(absent) => (
+            LogHand::None,
+            LogWitness::Absent {
+                why: format!("{name}: {}; {}", absent.why, absent.mend),
+            },
+        ),
     }
 }
 
@@ -260,8 +345,12 @@ fn describe(source: &LogSource) -> String {
 /// The gate's source as the witness knows it.
 fn witnessed(source: &LogSource) -> Source {
     match source {
-        LogSource::File(path) => Source::File { path: PathBuf::from(path) },
-        LogSource::Command(command) => Source::Command { command: command.clone() },
+        LogSource::File(path) => Source::File {
+            path: PathBuf::from(path),
+        },
+        LogSource::Command(command) => Source::Command {
+            command: command.clone(),
+        },
         LogSource::Docker(container) => Source::Docker {
             container: container.clone(),
             sockets: usual_sockets(
@@ -269,12 +358,23 @@ fn witnessed(source: &LogSource) -> Source {
                 std::env::var("XDG_RUNTIME_DIR").ok().as_deref(),
             ),
         },
-        LogSource::Journald(unit) => Source::Journald { unit: unit.clone(), scope: Scope::System },
+        LogSource::Journald(unit) => Source::Journald {
+            unit: unit.clone(),
+            scope: Scope::System,
+        },
         LogSource::Kubernetes(place) => {
             let mut parts = place.split('/').map(ToOwned::to_owned);
             let (first, second, third) = (parts.next(), parts.next(), parts.next());
-            let (namespace, pod) = if second.is_some() { (first, second) } else { (None, first) };
-            Source::Kubernetes { pod: pod.unwrap_or_default(), namespace, container: third }
+            let (namespace, pod) = if second.is_some() {
+                (first, second)
+            } else {
+                (None, first)
+            };
+            Source::Kubernetes {
+                pod: pod.unwrap_or_default(),
+                namespace,
+                container: third,
+            }
         }
     }
 }
@@ -288,8 +388,18 @@ async fn ready(
     let mut launched = launched;
     let alive = move || match launched.as_mut().and_then(|l| l.ended()) {
         // A launcher that detaches (docker run -d) ends well and leaves the seat behind.
-        Some(status) if status != "exit status: 0" => Err(format!("the command ended with {status}")),
+        Some(status) if status != "exit status: 0" => {
+            Err(format!("the command ended with {status}"))
+        }
         _ => Ok(()),
     };
-    wait_ready(&place.client, &place.expected, deadline, context.cancel, alive).await.map_err(|e| e.to_string())
+    wait_ready(
+        &place.client,
+        &place.expected,
+        deadline,
+        context.cancel,
+        alive,
+    )
+    .await
+    .map_err(|e| e.to_string())
 }

@@ -78,7 +78,11 @@ impl From<ArchiveError> for RunError {
 ///
 /// # Errors
 /// When the evidence cannot be written; what was written before stays.
-pub async fn conduct(order: Order<'_>, cancel: &Cancel, listener: Listener<'_>) -> Result<Walk, RunError> {
+pub async fn conduct(
+    order: Order<'_>,
+    cancel: &Cancel,
+    listener: Listener<'_>,
+) -> Result<Walk, RunError> {
     let began = Instant::now();
     let dir = RunDir::create(order.dir.clone(), &order.gate.source)?;
     let mut journal = dir.journal()?;
@@ -107,13 +111,20 @@ pub async fn conduct(order: Order<'_>, cancel: &Cancel, listener: Listener<'_>) 
         (Ok(()), true) => "interrupted".into(),
         (Ok(()), false) => "complete".into(),
     };
-    let end = Record::End { how, seconds: began.elapsed().as_secs_f64() };
+    let end = Record::End {
+        how,
+        seconds: began.elapsed().as_secs_f64(),
+    };
     let written = walker.journal.append(&end);
     let unreachable = std::mem::take(&mut walker.unreachable);
     drop(walker);
     walked?;
     written?;
-    Ok(Walk { dir, unreachable, interrupted })
+    Ok(Walk {
+        dir,
+        unreachable,
+        interrupted,
+    })
 }
 
 fn start(order: &Order<'_>) -> Start {
@@ -163,7 +174,9 @@ impl<'a> Walker<'a> {
 
     async fn bring(&mut self, name: &str, listener: Listener<'_>) -> Result<(), ArchiveError> {
         self.lost.remove(name);
-        let Some(build) = self.order.gate.build(name) else { return Ok(()) };
+        let Some(build) = self.order.gate.build(name) else {
+            return Ok(());
+        };
         self.boots += 1;
         let context = Context {
             gate: self.order.gate,
@@ -175,22 +188,37 @@ impl<'a> Walker<'a> {
         };
         match boot::bring(context, &format!("b{}", self.boots), build, &mut *listener).await {
             Ok(stage) => {
-                self.journal.append(&Record::Boot(Box::new(stage.boot.clone())))?;
+                self.journal
+                    .append(&Record::Boot(Box::new(stage.boot.clone())))?;
                 self.stages.insert(name.into(), stage);
             }
             Err(why) => {
-                listener(Progress::BootFailed { build: name.into(), why: why.clone() });
+                listener(Progress::BootFailed {
+                    build: name.into(),
+                    why: why.clone(),
+                });
                 self.unreachable.push((name.into(), why.clone()));
-                self.lost.insert(name.into(), format!("`{name}` did not come to the seat: {why}"));
+                self.lost.insert(
+                    name.into(),
+                    format!("`{name}` did not come to the seat: {why}"),
+                );
             }
         }
         Ok(())
     }
 
-    async fn window(&mut self, planned: &PlannedWindow, listener: Listener<'_>) -> Result<(), ArchiveError> {
+    async fn window(
+        &mut self,
+        planned: &PlannedWindow,
+        listener: Listener<'_>,
+    ) -> Result<(), ArchiveError> {
         let case = self.order.plan.cases[planned.case].id.clone();
         let Some(mut stage) = self.stages.remove(&planned.build) else {
-            let reason = self.lost.get(&planned.build).cloned().unwrap_or_else(|| "the build is not at the seat".into());
+            let reason = self
+                .lost
+                .get(&planned.build)
+                .cloned()
+                .unwrap_or_else(|| "the build is not at the seat".into());
             return self.omit(&case, planned, reason);
         };
         listener(Progress::Opening {
@@ -206,7 +234,10 @@ impl<'a> Walker<'a> {
         };
         match gone {
             Some(why) => {
-                listener(Progress::BootFailed { build: planned.build.clone(), why: why.clone() });
+                listener(Progress::BootFailed {
+                    build: planned.build.clone(),
+                    why: why.clone(),
+                });
                 self.lost.insert(planned.build.clone(), why.clone());
                 self.leave(stage, Some(why), listener).await?;
             }
@@ -223,11 +254,20 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    fn omit(&mut self, case: &str, planned: &PlannedWindow, reason: String) -> Result<(), ArchiveError> {
+    fn omit(
+        &mut self,
+        case: &str,
+        planned: &PlannedWindow,
+        reason: String,
+    ) -> Result<(), ArchiveError> {
         if planned.part == WARM_UP {
             return Ok(());
         }
-        self.journal.append(&Record::NotRun { case: case.into(), build: planned.build.clone(), reason })
+        self.journal.append(&Record::NotRun {
+            case: case.into(),
+            build: planned.build.clone(),
+            reason,
+        })
     }
 
     async fn measure(
@@ -236,13 +276,19 @@ impl<'a> Walker<'a> {
         planned: &PlannedWindow,
         case: &str,
     ) -> Result<Vec<Exchange>, ArchiveError> {
-        let mut sink = Sink { journal: &mut self.journal, window: &planned.id, failed: None };
+        let mut sink = Sink {
+            journal: &mut self.journal,
+            window: &planned.id,
+            failed: None,
+        };
         let seed = self.order.seed;
         let gate_dir = self.order.gate_dir;
         // What takes time and is not the measurement (prompts, tokenizing) is done before the window opens.
         let prepared = match &planned.task {
             Task::Load(task) => Prepared::Load(load::prepare(stage, task, gate_dir, seed)),
-            Task::Needle(task) => Prepared::Needle(needle::prepare(stage, task, seed, &planned.id).await),
+            Task::Needle(task) => {
+                Prepared::Needle(needle::prepare(stage, task, seed, &planned.id).await)
+            }
             Task::Score(task) => Prepared::Score(score::prepare(stage, task, gate_dir).await),
             Task::Look => Prepared::Look,
             Task::Count(rows) => Prepared::Done(count::count(stage, rows)),
@@ -251,8 +297,12 @@ impl<'a> Walker<'a> {
         };
         let open = Open::open(self.dir, stage, planned, case).await?;
         let outcome: Yield = match prepared {
-            Prepared::Load(load) => load::perform(stage, load, open.opened(), self.cancel, &mut sink).await,
-            Prepared::Needle(needle) => needle::perform(stage, needle, open.opened(), self.cancel, &mut sink).await,
+            Prepared::Load(load) => {
+                load::perform(stage, load, open.opened(), self.cancel, &mut sink).await
+            }
+            Prepared::Needle(needle) => {
+                needle::perform(stage, needle, open.opened(), self.cancel, &mut sink).await
+            }
             Prepared::Score(score) => {
                 score::perform(stage, score, self.dir, &planned.id, self.cancel).await?
             }
@@ -284,15 +334,27 @@ impl<'a> Walker<'a> {
     /// Why the build is gone, if it is: its command ended, or nothing listens any more.
     async fn gone(&self, stage: &mut Stage, exchanges: &[Exchange]) -> Option<String> {
         let build = stage.boot.build.clone();
-        if let Some(status) = stage.launched.as_mut().and_then(|l| l.ended()).filter(|s| s != "exit status: 0") {
-            return Some(format!("`{build}` ended in the middle of the run with {status}"));
+        if let Some(status) = stage
+            .launched
+            .as_mut()
+            .and_then(|l| l.ended())
+            .filter(|s| s != "exit status: 0")
+        {
+            return Some(format!(
+                "`{build}` ended in the middle of the run with {status}"
+            ));
         }
-        let unreachable = exchanges.iter().any(|e| matches!(e.outcome, Outcome::Unreachable { .. }));
+        let unreachable = exchanges
+            .iter()
+            .any(|e| matches!(e.outcome, Outcome::Unreachable { .. }));
         if !unreachable || self.cancel.is_cancelled() {
             return None;
         }
         let look = look::look(stage).await;
-        look.results.get("health_fault").and_then(|f| f.as_str()).map(|f| format!("`{build}` answers no more: {f}"))
+        look.results
+            .get("health_fault")
+            .and_then(|f| f.as_str())
+            .map(|f| format!("`{build}` answers no more: {f}"))
     }
 
     async fn stop(&mut self, name: &str, listener: Listener<'_>) -> Result<(), ArchiveError> {
@@ -302,7 +364,12 @@ impl<'a> Walker<'a> {
         }
     }
 
-    async fn leave(&mut self, mut stage: Stage, why: Option<String>, listener: Listener<'_>) -> Result<(), ArchiveError> {
+    async fn leave(
+        &mut self,
+        mut stage: Stage,
+        why: Option<String>,
+        listener: Listener<'_>,
+    ) -> Result<(), ArchiveError> {
         if why.is_none() {
             self.look_into(&mut stage)?;
         }
@@ -315,21 +382,36 @@ impl<'a> Walker<'a> {
             let _ = follower.stop().await;
         }
         if !attached {
-            listener(Progress::Stopped { build: stage.boot.build.clone(), how: how.clone() });
+            listener(Progress::Stopped {
+                build: stage.boot.build.clone(),
+                how: how.clone(),
+            });
         }
         let how = why.map_or(how.clone(), |why| format!("{why}; {how}"));
-        self.journal.append(&Record::Stop { boot: stage.boot.id, how })
+        self.journal.append(&Record::Stop {
+            boot: stage.boot.id,
+            how,
+        })
     }
 
     /// Ends what is still at the seat, but for the build that is to stay.
     async fn clear(&mut self, listener: Listener<'_>) {
-        let restore = self.order.gate.seat.restore.as_deref().filter(|_| !self.cancel.is_cancelled());
+        let restore = self
+            .order
+            .gate
+            .seat
+            .restore
+            .as_deref()
+            .filter(|_| !self.cancel.is_cancelled());
         while let Some((name, mut stage)) = self.stages.pop_first() {
             if restore == Some(name.as_str()) {
                 if let Some(launched) = stage.launched.take() {
                     launched.release();
                 }
-                listener(Progress::Note(format!("`{name}` stays at the seat, {}", stage.boot.url)));
+                listener(Progress::Note(format!(
+                    "`{name}` stays at the seat, {}",
+                    stage.boot.url
+                )));
             }
             let _ = self.leave(stage, None, &mut *listener).await;
         }
@@ -356,7 +438,10 @@ pub struct Sink<'a> {
 impl Sink<'_> {
     /// Writes one request down; the first refusal of the disk is kept and ends the run after the window.
     pub fn keep(&mut self, exchange: &Exchange) {
-        let record = Record::Exchange { window: self.window.into(), exchange: Box::new(exchange.clone()) };
+        let record = Record::Exchange {
+            window: self.window.into(),
+            exchange: Box::new(exchange.clone()),
+        };
         if self.failed.is_none() {
             self.failed = self.journal.append(&record).err();
         }

@@ -20,9 +20,11 @@ pub fn count(stage: &Stage, params: &Params) -> Yield {
         .iter()
         .map(|row| {
             let sighting = match (row.text("count"), row.text("file"), pid) {
-                (Some("text"), Some(file), Some(pid)) => {
-                    occurrences::in_file_of(pid, Path::new(file), row.text("pattern").unwrap_or_default().as_bytes())
-                }
+                (Some("text"), Some(file), Some(pid)) => occurrences::in_file_of(
+                    pid,
+                    Path::new(file),
+                    row.text("pattern").unwrap_or_default().as_bytes(),
+                ),
                 (Some("text"), _, None) => Sighting::absent(
                     "no process of the seat was seen on this host",
                     "run sekimon on the seat's host, as its user or as root",
@@ -34,5 +36,8 @@ pub fn count(stage: &Stage, params: &Params) -> Yield {
         .collect();
     let mut results = Map::new();
     results.insert("texts".into(), texts.into());
-    Yield { results, ..Yield::default() }
+    Yield {
+        results,
+        ..Yield::default()
+    }
 }

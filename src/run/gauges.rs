@@ -38,7 +38,9 @@ impl Sampler {
             sleep(FIRST).await;
             while kept.lock().unwrap_or_else(PoisonError::into_inner).len() < KEPT {
                 if let Some(sample) = sample(&client, dialect, opened).await {
-                    kept.lock().unwrap_or_else(PoisonError::into_inner).push(sample);
+                    kept.lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push(sample);
                 }
                 sleep(BETWEEN).await;
             }
@@ -53,11 +55,20 @@ impl Sampler {
     }
 }
 
-async fn sample(client: &Client, dialect: &'static Dialect, opened: Instant) -> Option<GaugeSample> {
+async fn sample(
+    client: &Client,
+    dialect: &'static Dialect,
+    opened: Instant,
+) -> Option<GaugeSample> {
     let metrics = dialect.metrics.as_ref()?;
     let at_s = opened.elapsed().as_secs_f64();
     let text = scrape(client, dialect, DEADLINE).await.ok()?;
     let exposition = Exposition::parse(&text);
-    let read = |names: crate::dialect::Names| names.iter().find_map(|name| total(&exposition, name));
-    Some(GaugeSample { at_s, running: read(metrics.running), waiting: read(metrics.waiting) })
+    let read =
+        |names: crate::dialect::Names| names.iter().find_map(|name| total(&exposition, name));
+    Some(GaugeSample {
+        at_s,
+        running: read(metrics.running),
+        waiting: read(metrics.waiting),
+    })
 }

@@ -14,12 +14,26 @@ pub fn facts() -> Vec<(String, String)> {
     add("kernel", line("/proc/sys/kernel/osrelease"));
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
-        cpu.lines().find(|l| l.starts_with(name)).and_then(|l| l.split_once(':')).map(|(_, v)| v.trim().to_owned())
+        cpu.lines()
+            .find(|l| l.starts_with(name))
+            .and_then(|l| l.split_once(':'))
+            .map(|(_, v)| v.trim().to_owned())
     };
     add("processor", field("model name"));
-    add("cores", std::thread::available_parallelism().ok().map(|n| n.to_string()));
+    add(
+        "cores",
+        std::thread::available_parallelism()
+            .ok()
+            .map(|n| n.to_string()),
+    );
     let memory = fs::read_to_string("/proc/meminfo").ok().and_then(|t| {
-        let kib: f64 = t.lines().find(|l| l.starts_with("MemTotal"))?.split_whitespace().nth(1)?.parse().ok()?;
+        let kib: f64 = t
+            .lines()
+            .find(|l| l.starts_with("MemTotal"))?
+            .split_whitespace()
+            .nth(1)?
+            .parse()
+            .ok()?;
         Some(format!("{:.1} GiB", kib / 1024.0 / 1024.0))
     });
     add("memory", memory);

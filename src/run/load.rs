@@ -38,28 +38,43 @@ pub fn prepare(stage: &Stage, load: &Load, gate_dir: &Path, seed: u64) -> Prepar
     let asks: Vec<Ask> = match (&workload, load.prompts) {
         (None, _) => Vec::new(),
         (Some(workload), Prompts::Each) => workload.tasks().into_iter().take(number).collect(),
-        (Some(workload), Prompts::Same) => std::iter::repeat_n(workload.draw(seed, 0, 0), number).collect(),
-        (Some(workload), Prompts::OfRepeat(repeat)) => {
-            (0..number).map(|place| workload.draw(seed, repeat, place)).collect()
+        (Some(workload), Prompts::Same) => {
+            std::iter::repeat_n(workload.draw(seed, 0, 0), number).collect()
         }
+        (Some(workload), Prompts::OfRepeat(repeat)) => (0..number)
+            .map(|place| workload.draw(seed, repeat, place))
+            .collect(),
     };
     let mut lists = vec![Vec::new(); load.streams as usize];
     for (place, ask) in asks.iter().enumerate() {
         lists[place % load.streams as usize].push(request(ask, load));
     }
-    Prepared { conditions: conditions(stage, load, workload.as_ref()), lists, incidents }
+    Prepared {
+        conditions: conditions(stage, load, workload.as_ref()),
+        lists,
+        incidents,
+    }
 }
 
 fn workload(load: &Load, gate_dir: &Path, incidents: &mut Vec<String>) -> Option<Workload> {
-    let Some(path) = load.workload.strip_prefix("file:") else { return Workload::named(&load.workload) };
+    let Some(path) = load.workload.strip_prefix("file:") else {
+        return Workload::named(&load.workload);
+    };
     match std::fs::read_to_string(gate_dir.join(path)) {
-        Ok(text) if load.sha256.as_ref().is_none_or(|want| *want == sha256_hex(text.as_bytes())) => {
+        Ok(text)
+            if load
+                .sha256
+                .as_ref()
+                .is_none_or(|want| *want == sha256_hex(text.as_bytes())) =>
+        {
             Workload::of_text(path, &text)
                 .map_err(|cause| incidents.push(format!("workload `{path}`: {cause}")))
                 .ok()
         }
         Ok(_) => {
-            incidents.push(format!("workload `{path}` is not the one that the gate names: its SHA-256 differs"));
+            incidents.push(format!(
+                "workload `{path}` is not the one that the gate names: its SHA-256 differs"
+            ));
             None
         }
         Err(cause) => {
@@ -73,7 +88,10 @@ fn request(ask: &Ask, load: &Load) -> Request {
     let messages = ask
         .messages
         .iter()
-        .map(|m| Message { role: m.role.clone(), content: m.content.clone() })
+        .map(|m| Message {
+            role: m.role.clone(),
+            content: m.content.clone(),
+        })
         .collect();
     let mut request = Request::new(&ask.id, Prompt::Chat(messages), load.max_tokens);
     request.cache = Cache::Cold(fresh_salt());
@@ -97,9 +115,15 @@ fn conditions(stage: &Stage, load: &Load, workload: Option<&Workload>) -> Vec<(S
     let mut conditions = vec![
         ("end".to_owned(), ending.to_owned()),
         ("max_tokens".to_owned(), load.max_tokens.to_string()),
-        ("prefix cache".to_owned(), format!("{:?}", stage.dialect.requests.cold)),
+        (
+            "prefix cache".to_owned(),
+            format!("{:?}", stage.dialect.requests.cold),
+        ),
         ("requests a stream".to_owned(), load.requests.to_string()),
-        ("route".to_owned(), "/v1/chat/completions, streamed".to_owned()),
+        (
+            "route".to_owned(),
+            "/v1/chat/completions, streamed".to_owned(),
+        ),
         ("streams".to_owned(), load.streams.to_string()),
         ("temperature".to_owned(), "0".to_owned()),
         ("workload".to_owned(), load.workload.clone()),
@@ -111,10 +135,33 @@ fn conditions(stage: &Stage, load: &Load, workload: Option<&Workload>) -> Vec<(S
 }
 
 /// Sends them.
-pub async fn perform(stage: &Stage, prepared: Prepared, opened: Instant, cancel: &Cancel, sink: &mut Sink<'_>) -> Yield {
+pub async fn perform(
+    stage: &Stage,
+    prepared: Prepared,
+    opened: Instant,
+    cancel: &Cancel,
+    sink: &mut Sink<'_>,
+) -> Yield {
     let deadlines = Deadlines::of(stage.dialect, FIRST_TOKEN);
-    let mut line = Line::new(stage.client.clone(), &stage.boot.identity.model, stage.dialect, deadlines);
+    let mut line = Line::new(
+        stage.client.clone(),
+        &stage.boot.identity.model,
+        stage.dialect,
+        deadlines,
+    );
     line.opened = opened;
-    let exchanges = drive(&line, Assignment::PerStream(prepared.lists), 0, cancel, |e| sink.keep(e)).await;
-    Yield { conditions: prepared.conditions, results: Map::new(), incidents: prepared.incidents, exchanges }
+    let exchanges = drive(
+        &line,
+        Assignment::PerStream(prepared.lists),
+        0,
+        cancel,
+        |e| sink.keep(e),
+    )
+    .await;
+    Yield {
+        conditions: prepared.conditions,
+        results: Map::new(),
+        incidents: prepared.incidents,
+        exchanges,
+    }
 }

@@ -15,11 +15,13 @@ pub async fn look(stage: &Stage) -> Yield {
     let mut results = Map::new();
     let fault = match stage.client.get("/health", DEADLINE, 1 << 20).await {
         Ok(reply) if (200..300).contains(&reply.status) => None,
-        Ok(reply) if reply.status == 404 => match stage.client.get("/v1/models", DEADLINE, 1 << 20).await {
-            Ok(reply) if (200..300).contains(&reply.status) => None,
-            Ok(reply) => Some(format!("`/v1/models` answers HTTP {}", reply.status)),
-            Err(fault) => Some(fault.to_string()),
-        },
+        Ok(reply) if reply.status == 404 => {
+            match stage.client.get("/v1/models", DEADLINE, 1 << 20).await {
+                Ok(reply) if (200..300).contains(&reply.status) => None,
+                Ok(reply) => Some(format!("`/v1/models` answers HTTP {}", reply.status)),
+                Err(fault) => Some(fault.to_string()),
+            }
+        }
         Ok(reply) => Some(format!("`/health` answers HTTP {}", reply.status)),
         Err(fault) => Some(fault.to_string()),
     };
@@ -27,5 +29,8 @@ pub async fn look(stage: &Stage) -> Yield {
     if let Some(fault) = fault {
         results.insert("health_fault".into(), fault.into());
     }
-    Yield { results, ..Yield::default() }
+    Yield {
+        results,
+        ..Yield::default()
+    }
 }

@@ -15,23 +15,43 @@ pub fn compare(task: &PackTask, gate_dir: &Path) -> Yield {
     let mut results = Map::new();
     match faults(task, gate_dir) {
         Ok(faults) => {
-            results.insert("pack_faults".into(), faults.into_iter().map(Value::from).collect::<Vec<_>>().into());
+            results.insert(
+                "pack_faults".into(),
+                faults
+                    .into_iter()
+                    .map(Value::from)
+                    .collect::<Vec<_>>()
+                    .into(),
+            );
         }
         Err(absent) => {
-            results.insert("pack_absent".into(), format!("{}; {}", absent.why, absent.mend).into());
+            results.insert(
+                "pack_absent".into(),
+                format!("{}; {}", absent.why, absent.mend).into(),
+            );
         }
     }
-    Yield { results, ..Yield::default() }
+    Yield {
+        results,
+        ..Yield::default()
+    }
 }
 
 fn faults(task: &PackTask, gate_dir: &Path) -> Result<Vec<String>, Absent> {
     let folder = gate_dir.join(&task.dir);
-    let mut faults: Vec<String> = pack::inspect(&folder)?.iter().map(ToString::to_string).collect();
+    let mut faults: Vec<String> = pack::inspect(&folder)?
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     if !task.manifest.is_empty() {
         let path = gate_dir.join(&task.manifest);
         let again = "write it with `sekimon pack manifest DIR`";
-        let bytes = std::fs::read(&path)
-            .map_err(|e| Absent::new(format!("the manifest `{}` cannot be read: {e}", task.manifest), again))?;
+        let bytes = std::fs::read(&path).map_err(|e| {
+            Absent::new(
+                format!("the manifest `{}` cannot be read: {e}", task.manifest),
+                again,
+            )
+        })?;
         let manifest: Manifest = serde_json::from_slice(&bytes)
             .map_err(|e| Absent::new(format!("`{}` is no manifest: {e}", task.manifest), again))?;
         for fault in pack::compare(&manifest, &folder)? {

@@ -13,12 +13,20 @@ use crate::witness::{environ, mounts, processes};
 fn address(url: &str) -> Option<SocketAddr> {
     let rest = url.split("://").nth(1)?;
     let authority = rest.split('/').next()?;
-    let (host, port) = authority.rsplit_once(':').unwrap_or((authority, if url.starts_with("https") { "443" } else { "80" }));
+    let (host, port) = authority.rsplit_once(':').unwrap_or((
+        authority,
+        if url.starts_with("https") {
+            "443"
+        } else {
+            "80"
+        },
+    ));
     let ip = match host.trim_matches(['[', ']']) {
         "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
         other => other.parse().ok()?,
     };
-    ip.is_loopback().then_some(SocketAddr::new(ip, port.parse().ok()?))
+    ip.is_loopback()
+        .then_some(SocketAddr::new(ip, port.parse().ok()?))
 }
 
 fn set(url: &str) -> Sighting<ProcessSet> {
@@ -34,7 +42,9 @@ fn set(url: &str) -> Sighting<ProcessSet> {
 /// The processes at the seat's port now.
 pub(super) fn pins(url: &str) -> Sighting<Pins> {
     match set(url) {
-        Sighting::Seen { value } => Sighting::Seen { value: value.pins() },
+        Sighting::Seen { value } => Sighting::Seen {
+            value: value.pins(),
+        },
         Sighting::Absent(absent) => Sighting::Absent(absent),
     }
 }
@@ -55,14 +65,26 @@ pub(super) fn look(boot: &str, url: &str, gate: &Gate) -> Residents {
         .collect();
     let mut reader = LibraryReader::new(HashBudget::default());
     let hashed = Hashed::Named(named);
-    let pids: Vec<u32> = set.seen().map(|s| s.processes.iter().map(|p| p.pin.pid).collect()).unwrap_or_default();
+    let pids: Vec<u32> = set
+        .seen()
+        .map(|s| s.processes.iter().map(|p| p.pin.pid).collect())
+        .unwrap_or_default();
     let each = pids
         .iter()
-        .map(|pid| Resident { pid: *pid, environ: environ::of(*pid), libraries: reader.read(*pid, &hashed) })
+        .map(|pid| Resident {
+            pid: *pid,
+            environ: environ::of(*pid),
+            libraries: reader.read(*pid, &hashed),
+        })
         .collect();
     let mounts = match pids.first() {
         Some(pid) => mounts::of(*pid),
         None => Sighting::absent("no process of the seat was seen", "see `set`"),
     };
-    Residents { boot: boot.into(), set, each, mounts }
+    Residents {
+        boot: boot.into(),
+        set,
+        each,
+        mounts,
+    }
 }

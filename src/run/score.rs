@@ -52,11 +52,20 @@ pub async fn prepare(stage: &Stage, task: &ScoreTask, gate_dir: &Path) -> Prepar
         (Ok(_), Some(corpus)) => cut(stage, task, corpus, &mut incidents).await,
         _ => Vec::new(),
     };
-    Prepared { texts, conditions: conditions(task, corpus.as_ref(), &route), route, incidents }
+    Prepared {
+        texts,
+        conditions: conditions(task, corpus.as_ref(), &route),
+        route,
+        incidents,
+    }
 }
 
 async fn probe(stage: &Stage) -> Result<PromptLogprobs, ScoreFault> {
-    discover(&scoring(stage, stage.dialect.requests.prompt_logprobs), &Cancel::never()).await
+    discover(
+        &scoring(stage, stage.dialect.requests.prompt_logprobs),
+        &Cancel::never(),
+    )
+    .await
 }
 
 fn scoring(stage: &Stage, route: PromptLogprobs) -> Scoring {
@@ -72,13 +81,22 @@ fn scoring(stage: &Stage, route: PromptLogprobs) -> Scoring {
 }
 
 fn corpus(task: &ScoreTask, gate_dir: &Path, incidents: &mut Vec<String>) -> Option<Corpus> {
-    let Some(path) = task.corpus.strip_prefix("file:") else { return Corpus::named(&task.corpus) };
+    let Some(path) = task.corpus.strip_prefix("file:") else {
+        return Corpus::named(&task.corpus);
+    };
     match std::fs::read_to_string(gate_dir.join(path)) {
-        Ok(text) if task.sha256.as_ref().is_none_or(|want| *want == sha256_hex(text.as_bytes())) => {
+        Ok(text)
+            if task
+                .sha256
+                .as_ref()
+                .is_none_or(|want| *want == sha256_hex(text.as_bytes())) =>
+        {
             Some(Corpus::of_text(path, &text))
         }
         Ok(_) => {
-            incidents.push(format!("corpus `{path}` is not the one that the gate names: its SHA-256 differs"));
+            incidents.push(format!(
+                "corpus `{path}` is not the one that the gate names: its SHA-256 differs"
+            ));
             None
         }
         Err(cause) => {
@@ -88,9 +106,20 @@ fn corpus(task: &ScoreTask, gate_dir: &Path, incidents: &mut Vec<String>) -> Opt
     }
 }
 
-async fn cut(stage: &Stage, task: &ScoreTask, corpus: &Corpus, incidents: &mut Vec<String>) -> Vec<Text> {
-    let tokenized =
-        tokenize_text(&stage.client, stage.dialect, &stage.boot.identity.model, &corpus.text, SpecialTokens::Leave).await;
+async fn cut(
+    stage: &Stage,
+    task: &ScoreTask,
+    corpus: &Corpus,
+    incidents: &mut Vec<String>,
+) -> Vec<Text> {
+    let tokenized = tokenize_text(
+        &stage.client,
+        stage.dialect,
+        &stage.boot.identity.model,
+        &corpus.text,
+        SpecialTokens::Leave,
+    )
+    .await;
     let ids = match tokenized {
         Ok(ids) => ids,
         Err(fault) => {
@@ -109,7 +138,11 @@ async fn cut(stage: &Stage, task: &ScoreTask, corpus: &Corpus, incidents: &mut V
         .map(|(place, range)| {
             let ids = ids[range].to_vec();
             let bytes = Some((bytes_a_token * ids.len().saturating_sub(1) as f64).round() as u64);
-            Text { name: format!("{}/{place}", corpus.name), ids, bytes }
+            Text {
+                name: format!("{}/{place}", corpus.name),
+                ids,
+                bytes,
+            }
         })
         .collect();
     match task.control {
@@ -136,7 +169,11 @@ fn seams(ids: &[u32], window: usize, name: &str) -> Vec<Text> {
     lengths.dedup();
     lengths
         .into_iter()
-        .map(|n| Text { name: format!("{name}/prefix-{n}"), ids: ids[..n].to_vec(), bytes: None })
+        .map(|n| Text {
+            name: format!("{name}/prefix-{n}"),
+            ids: ids[..n].to_vec(),
+            bytes: None,
+        })
         .collect()
 }
 
@@ -146,10 +183,16 @@ fn conditions(
     route: &Result<PromptLogprobs, ScoreFault>,
 ) -> Vec<(String, String)> {
     let mut conditions = vec![
-        ("BOS".to_owned(), "none added; the first token of each window is not scored".to_owned()),
+        (
+            "BOS".to_owned(),
+            "none added; the first token of each window is not scored".to_owned(),
+        ),
         ("concurrency".to_owned(), "1".to_owned()),
         ("corpus".to_owned(), task.corpus.clone()),
-        ("prefix cache".to_owned(), "a fresh salt for each request".to_owned()),
+        (
+            "prefix cache".to_owned(),
+            "a fresh salt for each request".to_owned(),
+        ),
         ("stride".to_owned(), task.window.to_string()),
         ("window".to_owned(), task.window.to_string()),
     ];
@@ -175,7 +218,12 @@ pub async fn perform(
     cancel: &Cancel,
 ) -> Result<Yield, ArchiveError> {
     let mut results = Map::new();
-    let Prepared { texts, route, mut conditions, incidents } = prepared;
+    let Prepared {
+        texts,
+        route,
+        mut conditions,
+        incidents,
+    } = prepared;
     match route {
         Ok(route) => {
             let file = format!("scores/{window}.jsonl");
@@ -206,7 +254,12 @@ pub async fn perform(
             results.insert("probe_infra".into(), fault.is_infra().into());
         }
     }
-    Ok(Yield { conditions, results, incidents, exchanges: Vec::new() })
+    Ok(Yield {
+        conditions,
+        results,
+        incidents,
+        exchanges: Vec::new(),
+    })
 }
 
 async fn one(scoring: &Scoring, text: Text, cancel: &Cancel) -> ScoredWindow {
@@ -228,7 +281,10 @@ async fn one(scoring: &Scoring, text: Text, cancel: &Cancel) -> ScoredWindow {
             }
             Err(fault) => {
                 let infra = fault.is_infra();
-                scored.fault = Some(Fault { infra, text: fault.to_string() });
+                scored.fault = Some(Fault {
+                    infra,
+                    text: fault.to_string(),
+                });
                 if !infra || attempt == TRIES {
                     return scored;
                 }
@@ -241,6 +297,10 @@ async fn one(scoring: &Scoring, text: Text, cancel: &Cancel) -> ScoredWindow {
 fn fill(scored: &mut ScoredWindow, scores: &Scores) {
     scored.fault = None;
     scored.prompt_tokens = scores.usage.map(|u| u.prompt);
-    scored.logprobs = std::iter::once(None).chain(scores.tokens.iter().map(|t| Some(t.logprob))).collect();
-    scored.ranks = std::iter::once(None).chain(scores.tokens.iter().map(|t| t.rank)).collect();
+    scored.logprobs = std::iter::once(None)
+        .chain(scores.tokens.iter().map(|t| Some(t.logprob)))
+        .collect();
+    scored.ranks = std::iter::once(None)
+        .chain(scores.tokens.iter().map(|t| t.rank))
+        .collect();
 }

@@ -41,11 +41,22 @@ const DEADLINE: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 /// When nobody answers there, or not as a server of models.
-pub async fn survey(client: &Client, expected: &Expected, gate: &crate::spec::gate::Gate) -> Result<Survey, RecogniseFault> {
+pub async fn survey(
+    client: &Client,
+    expected: &Expected,
+    gate: &crate::spec::gate::Gate,
+) -> Result<Survey, RecogniseFault> {
     let seat = recognise(client, expected).await?;
-    let metrics = scrape(client, seat.dialect, DEADLINE).await.map(|t| Exposition::parse(&t)).map_err(|e| e.to_string());
+    let metrics = scrape(client, seat.dialect, DEADLINE)
+        .await
+        .map(|t| Exposition::parse(&t))
+        .map_err(|e| e.to_string());
     let drafts = match (&metrics, &seat.dialect.metrics) {
-        (Ok(exposition), Some(names)) => names.drafts.iter().copied().find(|name| total(exposition, name).is_some()),
+        (Ok(exposition), Some(names)) => names
+            .drafts
+            .iter()
+            .copied()
+            .find(|name| total(exposition, name).is_some()),
         _ => None,
     };
     let residents = residents::look("b0", client.base_url(), gate);
@@ -60,7 +71,11 @@ pub async fn survey(client: &Client, expected: &Expected, gate: &crate::spec::ga
     })
 }
 
-async fn logprobs(client: &Client, dialect: &'static Dialect, model: &str) -> Result<PromptLogprobs, String> {
+async fn logprobs(
+    client: &Client,
+    dialect: &'static Dialect,
+    model: &str,
+) -> Result<PromptLogprobs, String> {
     let scoring = Scoring {
         client: client.clone(),
         model: model.to_owned(),
@@ -70,12 +85,16 @@ async fn logprobs(client: &Client, dialect: &'static Dialect, model: &str) -> Re
         deadline: DEADLINE,
         stall: DEADLINE,
     };
-    discover(&scoring, &Cancel::never()).await.map_err(|fault: ScoreFault| fault.to_string())
+    discover(&scoring, &Cancel::never())
+        .await
+        .map_err(|fault: ScoreFault| fault.to_string())
 }
 
 /// Regular files behind standard output and error of the seat's processes.
 fn log_files(residents: &Residents) -> Vec<String> {
-    let Sighting::Seen { value: set } = &residents.set else { return Vec::new() };
+    let Sighting::Seen { value: set } = &residents.set else {
+        return Vec::new();
+    };
     let mut files: Vec<String> = set
         .processes
         .iter()

@@ -10,12 +10,14 @@ use super::gauges::Sampler;
 use super::residents;
 use crate::archive::rundir::{ArchiveError, RunDir};
 use crate::drive::metrics::scrape;
+use crate::evidence::absence::Sighting;
 use crate::evidence::exchange::Exchange;
 use crate::evidence::exposition::Exposition;
-use crate::evidence::absence::Sighting;
 use crate::evidence::log_copy::{LogMark, LogPin};
 use crate::evidence::processes::Pins;
-use crate::evidence::window::{CounterTestimony, LogSlice, LogWitness, PinTestimony, Scrape, Window};
+use crate::evidence::window::{
+    CounterTestimony, LogSlice, LogWitness, PinTestimony, Scrape, Window,
+};
 use crate::judge::movement;
 use crate::plan::PlannedWindow;
 
@@ -93,7 +95,11 @@ impl<'a> Open<'a> {
     ///
     /// # Errors
     /// When the evidence cannot be written.
-    pub async fn close(mut self, stage: &mut Stage, outcome: Yield) -> Result<Window, ArchiveError> {
+    pub async fn close(
+        mut self,
+        stage: &mut Stage,
+        outcome: Yield,
+    ) -> Result<Window, ArchiveError> {
         let seconds = self.opened.elapsed().as_secs_f64();
         let gauges = self.sampler.stop();
         let file = format!("scrapes/{}.after.prom", self.planned.id);
@@ -118,9 +124,16 @@ impl<'a> Open<'a> {
             part: self.planned.part.clone(),
             started: self.started,
             seconds,
-            counters: CounterTestimony { before: self.before, after, gauges },
+            counters: CounterTestimony {
+                before: self.before,
+                after,
+                gauges,
+            },
             log: log.filter(|_| matches!(stage.boot.log, LogWitness::Followed { .. })),
-            processes: PinTestimony { before: self.pins, after: residents::pins(&stage.boot.url) },
+            processes: PinTestimony {
+                before: self.pins,
+                after: residents::pins(&stage.boot.url),
+            },
             gpu: None,
             conditions: outcome.conditions,
             results: outcome.results,
@@ -134,7 +147,11 @@ async fn mark(stage: &mut Stage, incidents: &mut Vec<String>) -> Option<LogMark>
     let mark = match &mut stage.log {
         LogHand::Captured(path) => {
             let offset = std::fs::metadata(path.as_path()).ok()?.len();
-            LogMark { offset, pin: LogPin::Command { pid: 0 }, incidents: Vec::new() }
+            LogMark {
+                offset,
+                pin: LogPin::Command { pid: 0 },
+                incidents: Vec::new(),
+            }
         }
         LogHand::Followed(follower) => follower.mark().await,
         LogHand::None => return None,
@@ -147,14 +164,19 @@ async fn mark(stage: &mut Stage, incidents: &mut Vec<String>) -> Option<LogMark>
 async fn take(dir: &RunDir, stage: &Stage, file: &str) -> Result<Scrape, ArchiveError> {
     match scrape(&stage.client, stage.dialect, SCRAPE).await {
         Ok(text) => keep(dir, file, text),
-        Err(absence) => Ok(Scrape::Absent { why: absence.to_string() }),
+        Err(absence) => Ok(Scrape::Absent {
+            why: absence.to_string(),
+        }),
     }
 }
 
 fn keep(dir: &RunDir, file: &str, text: String) -> Result<Scrape, ArchiveError> {
     let path = dir.evidence(file);
     std::fs::write(&path, &text).map_err(|e| ArchiveError::at(&path, "write", e))?;
-    Ok(Scrape::Taken { file: file.into(), exposition: Exposition::parse(&text) })
+    Ok(Scrape::Taken {
+        file: file.into(),
+        exposition: Exposition::parse(&text),
+    })
 }
 
 /// The closing scrape: the first one whose generation counter has caught up with what the answers say, or the last one
@@ -166,14 +188,31 @@ async fn settled(
     file: &str,
     exchanges: &[Exchange],
 ) -> Result<Scrape, ArchiveError> {
-    let Scrape::Taken { exposition: before, .. } = before else { return take(dir, stage, file).await };
-    let generated: u64 = exchanges.iter().filter_map(|e| e.usage).map(|u| u.completion).sum();
-    let names = stage.dialect.metrics.as_ref().map_or(&[][..], |m| m.generation_tokens);
+    let Scrape::Taken {
+        exposition: before, ..
+    } = before
+    else {
+        return take(dir, stage, file).await;
+    };
+    let generated: u64 = exchanges
+        .iter()
+        .filter_map(|e| e.usage)
+        .map(|u| u.completion)
+        .sum();
+    let names = stage
+        .dialect
+        .metrics
+        .as_ref()
+        .map_or(&[][..], |m| m.generation_tokens);
     let started = Instant::now();
     loop {
         let text = match scrape(&stage.client, stage.dialect, SCRAPE).await {
             Ok(text) => text,
-            Err(absence) => return Ok(Scrape::Absent { why: absence.to_string() }),
+            Err(absence) => {
+                return Ok(Scrape::Absent {
+                    why: absence.to_string(),
+                });
+            }
         };
         let after = Exposition::parse(&text);
         let moved = names.iter().find_map(|name| {

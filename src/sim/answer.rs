@@ -40,8 +40,18 @@ impl Billed {
 
 impl Answer {
     /// An answer of this seat.
-    pub(super) fn new(route: Route, number: u64, seat: &Options, options: StreamOptions, ids: bool) -> Self {
-        let head = if route == Route::Chat { "chatcmpl" } else { "cmpl" };
+    pub(super) fn new(
+        route: Route,
+        number: u64,
+        seat: &Options,
+        options: StreamOptions,
+        ids: bool,
+    ) -> Self {
+        let head = if route == Route::Chat {
+            "chatcmpl"
+        } else {
+            "cmpl"
+        };
         Self {
             id: format!("{head}-{number:016x}"),
             route,
@@ -59,7 +69,11 @@ impl Answer {
     }
 
     fn chunk(&self, choices: Value, billed: Option<Billed>) -> String {
-        let object = if self.route == Route::Chat { "chat.completion.chunk" } else { "text_completion" };
+        let object = if self.route == Route::Chat {
+            "chat.completion.chunk"
+        } else {
+            "text_completion"
+        };
         let mut frame = self.frame(object, choices);
         if let Some(billed) = billed.filter(|_| !self.usage_hidden) {
             frame["usage"] = billed.value();
@@ -83,8 +97,12 @@ impl Answer {
             Route::Chat if self.thinks => {
                 json!({"index": 0, "delta": {"reasoning_content": text}, "logprobs": null, "finish_reason": null})
             }
-            Route::Chat => json!({"index": 0, "delta": {"content": text}, "logprobs": null, "finish_reason": null}),
-            Route::Completion => json!({"index": 0, "text": text, "logprobs": null, "finish_reason": null, "stop_reason": null}),
+            Route::Chat => {
+                json!({"index": 0, "delta": {"content": text}, "logprobs": null, "finish_reason": null})
+            }
+            Route::Completion => {
+                json!({"index": 0, "text": text, "logprobs": null, "finish_reason": null, "stop_reason": null})
+            }
         };
         if self.ids {
             choice["token_ids"] = ids.into();
@@ -95,15 +113,20 @@ impl Answer {
     /// The chunk that says why it ended.
     pub(super) fn finish(&self, reason: &str, billed: Billed) -> String {
         let choice = match self.route {
-            Route::Chat => json!([{"index": 0, "delta": {"content": ""}, "logprobs": null, "finish_reason": reason, "stop_reason": null}]),
-            Route::Completion => json!([{"index": 0, "text": "", "logprobs": null, "finish_reason": reason, "stop_reason": null}]),
+            Route::Chat => {
+                json!([{"index": 0, "delta": {"content": ""}, "logprobs": null, "finish_reason": reason, "stop_reason": null}])
+            }
+            Route::Completion => {
+                json!([{"index": 0, "text": "", "logprobs": null, "finish_reason": reason, "stop_reason": null}])
+            }
         };
         self.chunk(choice, self.running(billed))
     }
 
     /// The chunk of usage alone, if it was asked for.
     pub(super) fn usage(&self, billed: Billed) -> Option<String> {
-        (self.options.include_usage && !self.usage_hidden).then(|| self.chunk(json!([]), Some(billed)))
+        (self.options.include_usage && !self.usage_hidden)
+            .then(|| self.chunk(json!([]), Some(billed)))
     }
 
     /// A whole answer.
@@ -113,9 +136,10 @@ impl Answer {
                 "chat.completion",
                 json!({"index": 0, "message": {"role": "assistant", "content": text}, "logprobs": null, "finish_reason": reason, "stop_reason": null}),
             ),
-            Route::Completion => {
-                ("text_completion", json!({"index": 0, "text": text, "logprobs": null, "finish_reason": reason, "stop_reason": null}))
-            }
+            Route::Completion => (
+                "text_completion",
+                json!({"index": 0, "text": text, "logprobs": null, "finish_reason": reason, "stop_reason": null}),
+            ),
         };
         if let (Value::Object(choice), Value::Object(more)) = (&mut choice, more) {
             choice.extend(more);

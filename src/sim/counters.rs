@@ -59,8 +59,14 @@ impl Counters {
             calls: vec![[0; 3]; options.ranks as usize],
             ..Counts::default()
         };
-        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64());
-        Self { counts: Mutex::new(counts), started, reset: Mutex::new(Instant::now()) }
+        let started = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0.0, |d| d.as_secs_f64());
+        Self {
+            counts: Mutex::new(counts),
+            started,
+            reset: Mutex::new(Instant::now()),
+        }
     }
 
     /// Changes them.
@@ -100,7 +106,12 @@ impl Counters {
             };
             *counts = fresh;
         }
-        Page { text: String::with_capacity(8192), model: &options.model, started: self.started }.write(&counts, options)
+        Page {
+            text: String::with_capacity(8192),
+            model: &options.model,
+            started: self.started,
+        }
+        .write(&counts, options)
     }
 }
 
@@ -112,29 +123,85 @@ struct Page<'a> {
 
 impl Page<'_> {
     fn write(mut self, counts: &Counts, options: &Options) -> String {
-        let _ = writeln!(self.text, "# HELP process_start_time_seconds Start time of the process since unix epoch in seconds.\n# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds {:e}", self.started);
-        self.gauge("num_requests_running", "Number of requests in model execution batches.", counts.running);
-        self.gauge("num_requests_waiting", "Number of requests waiting to be processed.", counts.waiting);
-        self.counter("prompt_tokens", "Number of prefill tokens processed.", counts.prompt);
-        self.counter("prompt_tokens_cached", "Number of cached prompt tokens.", counts.cached);
-        self.counter("generation_tokens", "Number of generation tokens processed.", counts.generated);
-        self.counter("prefix_cache_queries", "Prefix cache queries, in terms of number of queried tokens.", counts.queries);
-        self.counter("prefix_cache_hits", "Prefix cache hits, in terms of number of cached tokens.", counts.cached);
-        self.counter("num_preemptions", "Cumulative number of preemption from the engine.", 0);
+        let _ = writeln!(
+            self.text,
+            "# HELP process_start_time_seconds Start time of the process since unix epoch in seconds.\n# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds {:e}",
+            self.started
+        );
+        self.gauge(
+            "num_requests_running",
+            "Number of requests in model execution batches.",
+            counts.running,
+        );
+        self.gauge(
+            "num_requests_waiting",
+            "Number of requests waiting to be processed.",
+            counts.waiting,
+        );
+        self.counter(
+            "prompt_tokens",
+            "Number of prefill tokens processed.",
+            counts.prompt,
+        );
+        self.counter(
+            "prompt_tokens_cached",
+            "Number of cached prompt tokens.",
+            counts.cached,
+        );
+        self.counter(
+            "generation_tokens",
+            "Number of generation tokens processed.",
+            counts.generated,
+        );
+        self.counter(
+            "prefix_cache_queries",
+            "Prefix cache queries, in terms of number of queried tokens.",
+            counts.queries,
+        );
+        self.counter(
+            "prefix_cache_hits",
+            "Prefix cache hits, in terms of number of cached tokens.",
+            counts.cached,
+        );
+        self.counter(
+            "num_preemptions",
+            "Cumulative number of preemption from the engine.",
+            0,
+        );
         self.speculation(counts, options);
-        self.head("request_success_total", "Count of successfully processed requests.", "counter");
+        self.head(
+            "request_success_total",
+            "Count of successfully processed requests.",
+            "counter",
+        );
         for (reason, n) in REASONS.iter().zip(counts.finished) {
-            let _ = writeln!(self.text, "vllm:request_success_total{{engine=\"0\",finished_reason=\"{reason}\",model_name=\"{}\"}} {n}.0", self.model);
+            let _ = writeln!(
+                self.text,
+                "vllm:request_success_total{{engine=\"0\",finished_reason=\"{reason}\",model_name=\"{}\"}} {n}.0",
+                self.model
+            );
         }
         self.histograms(counts);
-        self.head("cache_config_info", "Information of the LLMEngine CacheConfig", "gauge");
-        let _ = writeln!(self.text, "vllm:cache_config_info{{block_size=\"16\",cache_dtype=\"auto\",enable_prefix_caching=\"True\",engine=\"0\",kv_cache_size_tokens=\"{}\",num_gpu_blocks=\"{}\"}} 1.0", options.kv_window(), options.kv_window() / 16);
+        self.head(
+            "cache_config_info",
+            "Information of the LLMEngine CacheConfig",
+            "gauge",
+        );
+        let _ = writeln!(
+            self.text,
+            "vllm:cache_config_info{{block_size=\"16\",cache_dtype=\"auto\",enable_prefix_caching=\"True\",engine=\"0\",kv_cache_size_tokens=\"{}\",num_gpu_blocks=\"{}\"}} 1.0",
+            options.kv_window(),
+            options.kv_window() / 16
+        );
         self.kernels(counts);
         self.text
     }
 
     fn head(&mut self, name: &str, help: &str, kind: &str) {
-        let _ = writeln!(self.text, "# HELP vllm:{name} {help}\n# TYPE vllm:{name} {kind}");
+        let _ = writeln!(
+            self.text,
+            "# HELP vllm:{name} {help}\n# TYPE vllm:{name} {kind}"
+        );
     }
 
     fn labels(&self) -> String {
@@ -161,12 +228,32 @@ impl Page<'_> {
         if options.drafted().is_none() {
             return;
         }
-        self.counter("spec_decode_num_drafts", "Number of spec decoding drafts.", counts.drafts);
-        self.counter("spec_decode_num_draft_tokens", "Number of draft tokens.", counts.draft_tokens);
-        self.counter("spec_decode_num_accepted_tokens", "Number of accepted tokens.", counts.accepted.iter().sum());
-        self.head("spec_decode_num_accepted_tokens_per_pos_total", "Accepted tokens per draft position.", "counter");
+        self.counter(
+            "spec_decode_num_drafts",
+            "Number of spec decoding drafts.",
+            counts.drafts,
+        );
+        self.counter(
+            "spec_decode_num_draft_tokens",
+            "Number of draft tokens.",
+            counts.draft_tokens,
+        );
+        self.counter(
+            "spec_decode_num_accepted_tokens",
+            "Number of accepted tokens.",
+            counts.accepted.iter().sum(),
+        );
+        self.head(
+            "spec_decode_num_accepted_tokens_per_pos_total",
+            "Accepted tokens per draft position.",
+            "counter",
+        );
         for (position, n) in counts.accepted.iter().enumerate() {
-            let _ = writeln!(self.text, "vllm:spec_decode_num_accepted_tokens_per_pos_total{{engine=\"0\",model_name=\"{}\",position=\"{position}\"}} {n}.0", self.model);
+            let _ = writeln!(
+                self.text,
+                "vllm:spec_decode_num_accepted_tokens_per_pos_total{{engine=\"0\",model_name=\"{}\",position=\"{position}\"}} {n}.0",
+                self.model
+            );
         }
     }
 
@@ -174,24 +261,51 @@ impl Page<'_> {
         let labels = self.labels();
         let open = labels.trim_end_matches('}').to_owned();
         for (name, help, sum, n) in [
-            ("iteration_tokens_total", "Histogram of number of tokens per engine_step.", counts.step_tokens as f64, counts.steps),
-            ("time_to_first_token_seconds", "Histogram of time to first token in seconds.", counts.ttft.0, counts.ttft.1),
+            (
+                "iteration_tokens_total",
+                "Histogram of number of tokens per engine_step.",
+                counts.step_tokens as f64,
+                counts.steps,
+            ),
+            (
+                "time_to_first_token_seconds",
+                "Histogram of time to first token in seconds.",
+                counts.ttft.0,
+                counts.ttft.1,
+            ),
         ] {
             self.head(name, help, "histogram");
-            let _ = writeln!(self.text, "vllm:{name}_bucket{open},le=\"+Inf\"}} {n}.0\nvllm:{name}_count{labels} {n}.0\nvllm:{name}_sum{labels} {sum}");
+            let _ = writeln!(
+                self.text,
+                "vllm:{name}_bucket{open},le=\"+Inf\"}} {n}.0\nvllm:{name}_count{labels} {n}.0\nvllm:{name}_sum{labels} {sum}"
+            );
         }
     }
 
     fn kernels(&mut self, counts: &Counts) {
-        let _ = writeln!(self.text, "# HELP exl3_moe_calls_total Calls of each MoE kernel by rank.\n# TYPE exl3_moe_calls_total counter");
+        let _ = writeln!(
+            self.text,
+            "# HELP exl3_moe_calls_total Calls of each MoE kernel by rank.\n# TYPE exl3_moe_calls_total counter"
+        );
         for (place, kernel) in ["lna2", "exllamav3"].iter().enumerate() {
             for (rank, calls) in counts.calls.iter().enumerate() {
-                let _ = writeln!(self.text, "exl3_moe_calls_total{{kernel=\"{kernel}\",rank=\"{rank}\"}} {}.0", calls[place]);
+                let _ = writeln!(
+                    self.text,
+                    "exl3_moe_calls_total{{kernel=\"{kernel}\",rank=\"{rank}\"}} {}.0",
+                    calls[place]
+                );
             }
         }
-        let _ = writeln!(self.text, "# HELP exl3_moe_declined_total Calls that the kernel declined.\n# TYPE exl3_moe_declined_total counter");
+        let _ = writeln!(
+            self.text,
+            "# HELP exl3_moe_declined_total Calls that the kernel declined.\n# TYPE exl3_moe_declined_total counter"
+        );
         for (rank, calls) in counts.calls.iter().enumerate() {
-            let _ = writeln!(self.text, "exl3_moe_declined_total{{rank=\"{rank}\",reason=\"pool\"}} {}.0", calls[2]);
+            let _ = writeln!(
+                self.text,
+                "exl3_moe_declined_total{{rank=\"{rank}\",reason=\"pool\"}} {}.0",
+                calls[2]
+            );
         }
     }
 }

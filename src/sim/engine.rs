@@ -64,7 +64,8 @@ impl Engine {
     pub(super) fn submit(&self, mut ask: Ask) -> UnboundedReceiver<Event> {
         let (events, received) = unbounded_channel();
         let sent = ask.prompt.len();
-        let cut = self.options.has(Fault::PromptTruncated) || self.options.has(Fault::PromptTruncatedHidden);
+        let cut = self.options.has(Fault::PromptTruncated)
+            || self.options.has(Fault::PromptTruncatedHidden);
         if cut && sent > CUT_OVER {
             // What stands at the front is thrown away, the question at the end is kept.
             ask.prompt.drain(..sent - sent * 2 / 5);
@@ -77,14 +78,21 @@ impl Engine {
         if self.options.has(Fault::PrefixCache) {
             cached = ask.prompt.len().saturating_sub(1);
         }
-        let billed = if self.options.has(Fault::PromptTruncatedHidden) { sent } else { ask.prompt.len() };
+        let billed = if self.options.has(Fault::PromptTruncatedHidden) {
+            sent
+        } else {
+            ask.prompt.len()
+        };
         self.counters.with(|c| {
             c.prompt += billed as u64;
             c.cached += cached as u64;
             c.queries += billed as u64;
             c.waiting += 1;
         });
-        let _ = events.send(Event::Read { prompt: billed as u64, cached: cached as u64 });
+        let _ = events.send(Event::Read {
+            prompt: billed as u64,
+            cached: cached as u64,
+        });
         let unread = ask.prompt.len() - cached;
         let _ = self.inbox.send(Sequence::new(ask, events, unread));
         received
@@ -134,7 +142,11 @@ impl Stepper {
         }
         loop {
             let idle = self.running.is_empty() && self.waiting.is_empty();
-            let wait = if idle { Duration::from_millis(20) } else { Duration::ZERO };
+            let wait = if idle {
+                Duration::from_millis(20)
+            } else {
+                Duration::ZERO
+            };
             match self.asks.recv_timeout(wait) {
                 Ok(sequence) => self.waiting.push_back(sequence),
                 Err(RecvTimeoutError::Timeout) => return true,
@@ -156,7 +168,9 @@ impl Stepper {
 
     fn admit(&mut self) {
         while self.running.len() < self.options.max_num_seqs {
-            let Some(sequence) = self.waiting.pop_front() else { break };
+            let Some(sequence) = self.waiting.pop_front() else {
+                break;
+            };
             self.running.push(sequence);
         }
         let (running, waiting) = (self.running.len() as u64, self.waiting.len() as u64);
@@ -213,16 +227,29 @@ impl Stepper {
             return;
         }
         if prefill >= 512 {
-            self.log.line("Worker_TP0", "DEBUG", "exl3.py:260", "F3 LNA2 declined: x=(512, 4096)");
+            self.log.line(
+                "Worker_TP0",
+                "DEBUG",
+                "exl3.py:260",
+                "F3 LNA2 declined: x=(512, 4096)",
+            );
         }
         if decoding > 0 && self.options.has(Fault::ActiveButDeclined) {
             let rows = 4 * decoding;
-            self.log.line("Worker_TP0", "DEBUG", "exl3.py:260", &format!("F3 LNA2 declined: shared pool is busy x=({rows}, 4096)"));
+            self.log.line(
+                "Worker_TP0",
+                "DEBUG",
+                "exl3.py:260",
+                &format!("F3 LNA2 declined: shared pool is busy x=({rows}, 4096)"),
+            );
         }
     }
 
     fn duration(&self, prefill: usize, decoding: usize) -> Duration {
-        let base = self.options.step_ms.unwrap_or_else(|| self.options.taken().step_ms());
+        let base = self
+            .options
+            .step_ms
+            .unwrap_or_else(|| self.options.taken().step_ms());
         let mut ms = prefill as f64 / self.options.prefill_per_ms;
         if decoding > 0 {
             ms += base * (1.0 + PER_SEQUENCE * (decoding - 1) as f64);

@@ -78,35 +78,151 @@ pub struct Row {
 
 /// Every fault.
 pub static FAULTS: &[Row] = &[
-    Row { name: "silent-fallback", fault: Fault::SilentFallback, about: "asked for lna2, runs exllamav3 at a plausible pace, logs nothing" },
-    Row { name: "fallback-on-one-rank", fault: Fault::FallbackOnOneRank, about: "the last rank runs exllamav3: no ACTIVE line, the other counter moves" },
-    Row { name: "active-but-declined", fault: Fault::ActiveButDeclined, about: "ACTIVE on every rank, every decode step declined" },
-    Row { name: "spec-off", fault: Fault::SpecOff, about: "speculation is off although it was asked for" },
-    Row { name: "accept-collapse", fault: Fault::AcceptCollapse, about: "accept length 1.09" },
-    Row { name: "prompt-truncated", fault: Fault::PromptTruncated, about: "long prompts keep their last two fifths; usage tells the cut length" },
-    Row { name: "prompt-truncated-hidden", fault: Fault::PromptTruncatedHidden, about: "the same, and usage claims the full length" },
-    Row { name: "prefix-cache", fault: Fault::PrefixCache, about: "every prompt is answered from the cache, whatever its salt" },
-    Row { name: "usage-missing", fault: Fault::UsageMissing, about: "no answer carries usage" },
-    Row { name: "bundled-chunks", fault: Fault::BundledChunks, about: "sixteen tokens arrive in one chunk" },
-    Row { name: "early-stop", fault: Fault::EarlyStop, about: "answers end after a quarter of max_tokens, end token ignored or not" },
-    Row { name: "zero-logprobs", fault: Fault::ZeroLogprobs, about: "every logprob is 0.0" },
-    Row { name: "shifted-logprobs", fault: Fault::ShiftedLogprobs, about: "each token has the logprob of a uniform neighbour, not its own" },
-    Row { name: "order-dependent-logprobs", fault: Fault::OrderDependentLogprobs, about: "logprobs change with what was asked before" },
-    Row { name: "repetition-loop", fault: Fault::RepetitionLoop, about: "every answer is one byte over and over, accept length near its maximum" },
-    Row { name: "foreign-traffic", fault: Fault::ForeignTraffic, about: "somebody else's requests run beside ours" },
-    Row { name: "counter-reset", fault: Fault::CounterReset, about: "the counters begin anew every second" },
-    Row { name: "log-rotated", fault: Fault::LogRotated, about: "the log file is moved away and made anew every second (with --log)" },
-    Row { name: "log-absent", fault: Fault::LogAbsent, about: "nothing is logged" },
-    Row { name: "http-500-mid", fault: Fault::Http500Mid, about: "every third request answers HTTP 500" },
-    Row { name: "stream-cut", fault: Fault::StreamCut, about: "every third stream is cut in the middle" },
-    Row { name: "stall", fault: Fault::Stall, about: "every third stream falls silent for ever" },
-    Row { name: "malformed-sse", fault: Fault::MalformedSse, about: "every third stream holds an event that is no JSON" },
-    Row { name: "slow", fault: Fault::Slow, about: "every step takes a twentieth longer" },
-    Row { name: "no-metrics", fault: Fault::NoMetrics, about: "/metrics answers 404" },
-    Row { name: "wrong-answer", fault: Fault::WrongAnswer, about: "a question is answered with a value of its own" },
-    Row { name: "think-only", fault: Fault::ThinkOnly, about: "the whole answer comes in the reasoning channel" },
-    Row { name: "kv-small", fault: Fault::KvSmall, about: "the KV window is a fifth smaller" },
-    Row { name: "drift", fault: Fault::Drift, about: "steps become a tenth slower every ten seconds" },
+    Row {
+        name: "silent-fallback",
+        fault: Fault::SilentFallback,
+        about: "asked for lna2, runs exllamav3 at a plausible pace, logs nothing",
+    },
+    Row {
+        name: "fallback-on-one-rank",
+        fault: Fault::FallbackOnOneRank,
+        about: "the last rank runs exllamav3: no ACTIVE line, the other counter moves",
+    },
+    Row {
+        name: "active-but-declined",
+        fault: Fault::ActiveButDeclined,
+        about: "ACTIVE on every rank, every decode step declined",
+    },
+    Row {
+        name: "spec-off",
+        fault: Fault::SpecOff,
+        about: "speculation is off although it was asked for",
+    },
+    Row {
+        name: "accept-collapse",
+        fault: Fault::AcceptCollapse,
+        about: "accept length 1.09",
+    },
+    Row {
+        name: "prompt-truncated",
+        fault: Fault::PromptTruncated,
+        about: "long prompts keep their last two fifths; usage tells the cut length",
+    },
+    Row {
+        name: "prompt-truncated-hidden",
+        fault: Fault::PromptTruncatedHidden,
+        about: "the same, and usage claims the full length",
+    },
+    Row {
+        name: "prefix-cache",
+        fault: Fault::PrefixCache,
+        about: "every prompt is answered from the cache, whatever its salt",
+    },
+    Row {
+        name: "usage-missing",
+        fault: Fault::UsageMissing,
+        about: "no answer carries usage",
+    },
+    Row {
+        name: "bundled-chunks",
+        fault: Fault::BundledChunks,
+        about: "sixteen tokens arrive in one chunk",
+    },
+    Row {
+        name: "early-stop",
+        fault: Fault::EarlyStop,
+        about: "answers end after a quarter of max_tokens, end token ignored or not",
+    },
+    Row {
+        name: "zero-logprobs",
+        fault: Fault::ZeroLogprobs,
+        about: "every logprob is 0.0",
+    },
+    Row {
+        name: "shifted-logprobs",
+        fault: Fault::ShiftedLogprobs,
+        about: "each token has the logprob of a uniform neighbour, not its own",
+    },
+    Row {
+        name: "order-dependent-logprobs",
+        fault: Fault::OrderDependentLogprobs,
+        about: "logprobs change with what was asked before",
+    },
+    Row {
+        name: "repetition-loop",
+        fault: Fault::RepetitionLoop,
+        about: "every answer is one byte over and over, accept length near its maximum",
+    },
+    Row {
+        name: "foreign-traffic",
+        fault: Fault::ForeignTraffic,
+        about: "somebody else's requests run beside ours",
+    },
+    Row {
+        name: "counter-reset",
+        fault: Fault::CounterReset,
+        about: "the counters begin anew every second",
+    },
+    Row {
+        name: "log-rotated",
+        fault: Fault::LogRotated,
+        about: "the log file is moved away and made anew every second (with --log)",
+    },
+    Row {
+        name: "log-absent",
+        fault: Fault::LogAbsent,
+        about: "nothing is logged",
+    },
+    Row {
+        name: "http-500-mid",
+        fault: Fault::Http500Mid,
+        about: "every third request answers HTTP 500",
+    },
+    Row {
+        name: "stream-cut",
+        fault: Fault::StreamCut,
+        about: "every third stream is cut in the middle",
+    },
+    Row {
+        name: "stall",
+        fault: Fault::Stall,
+        about: "every third stream falls silent for ever",
+    },
+    Row {
+        name: "malformed-sse",
+        fault: Fault::MalformedSse,
+        about: "every third stream holds an event that is no JSON",
+    },
+    Row {
+        name: "slow",
+        fault: Fault::Slow,
+        about: "every step takes a twentieth longer",
+    },
+    Row {
+        name: "no-metrics",
+        fault: Fault::NoMetrics,
+        about: "/metrics answers 404",
+    },
+    Row {
+        name: "wrong-answer",
+        fault: Fault::WrongAnswer,
+        about: "a question is answered with a value of its own",
+    },
+    Row {
+        name: "think-only",
+        fault: Fault::ThinkOnly,
+        about: "the whole answer comes in the reasoning channel",
+    },
+    Row {
+        name: "kv-small",
+        fault: Fault::KvSmall,
+        about: "the KV window is a fifth smaller",
+    },
+    Row {
+        name: "drift",
+        fault: Fault::Drift,
+        about: "steps become a tenth slower every ten seconds",
+    },
 ];
 
 /// A name that is no fault.
@@ -127,5 +243,9 @@ impl std::error::Error for UnknownFault {}
 /// # Errors
 /// When there is none; the message lists them all.
 pub fn parse(name: &str) -> Result<Fault, UnknownFault> {
-    FAULTS.iter().find(|r| r.name == name).map(|r| r.fault).ok_or_else(|| UnknownFault(name.to_owned()))
+    FAULTS
+        .iter()
+        .find(|r| r.name == name)
+        .map(|r| r.fault)
+        .ok_or_else(|| UnknownFault(name.to_owned()))
 }

@@ -38,16 +38,28 @@ impl LogFile {
         let out = match &options.log {
             _ if options.has(Fault::LogAbsent) => Out::Nowhere,
             None => Out::Standard,
-            Some(path) => Out::File(OpenOptions::new().create(true).append(true).open(path)?, path.clone()),
+            Some(path) => Out::File(
+                OpenOptions::new().create(true).append(true).open(path)?,
+                path.clone(),
+            ),
         };
-        let sink = Sink { out, rotate: options.has(Fault::LogRotated), rotated: Instant::now() };
-        Ok(Self { sink: Mutex::new(sink) })
+        let sink = Sink {
+            out,
+            rotate: options.has(Fault::LogRotated),
+            rotated: Instant::now(),
+        };
+        Ok(Self {
+            sink: Mutex::new(sink),
+        })
     }
 
     /// One line of one process.
     pub(super) fn line(&self, process: &str, level: &str, place: &str, message: &str) {
         let time = jiff::Timestamp::now().strftime("%m-%d %H:%M:%S");
-        let line = format!("({process} pid={}) {level} {time} [{place}] {message}\n", std::process::id());
+        let line = format!(
+            "({process} pid={}) {level} {time} [{place}] {message}\n",
+            std::process::id()
+        );
         let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
         sink.write(line.as_bytes());
     }
@@ -57,27 +69,48 @@ impl LogFile {
         let api = |place: &str, message: &str| self.line("APIServer", "INFO", place, message);
         let engine = |place: &str, message: &str| self.line("EngineCore", "INFO", place, message);
         api("api_utils.py:347", "version 0.32.0+sekimon");
-        api("api_utils.py:286", &format!(
-            "non-default args: {{'host': '127.0.0.1', 'model': '{}', 'tensor_parallel_size': {}}}",
-            options.model, options.ranks
-        ));
+        api(
+            "api_utils.py:286",
+            &format!(
+                "non-default args: {{'host': '127.0.0.1', 'model': '{}', 'tensor_parallel_size': {}}}",
+                options.model, options.ranks
+            ),
+        );
         let speculation = match options.draft {
-            Some(k) => format!("SpeculativeConfig(method='ngram', model=None, num_spec_tokens={k})"),
+            Some(k) => {
+                format!("SpeculativeConfig(method='ngram', model=None, num_spec_tokens={k})")
+            }
             None => "None".into(),
         };
-        engine("core.py:133", &format!(
-            "Initializing a V1 LLM engine (v0.32.0+sekimon) with config: model='{}', speculative_config={speculation}, max_seq_len={}, tensor_parallel_size={}",
-            options.model, options.max_model_len, options.ranks
-        ));
+        engine(
+            "core.py:133",
+            &format!(
+                "Initializing a V1 LLM engine (v0.32.0+sekimon) with config: model='{}', speculative_config={speculation}, max_seq_len={}, tensor_parallel_size={}",
+                options.model, options.max_model_len, options.ranks
+            ),
+        );
         self.kernels(options);
-        self.line("Worker_TP0", "INFO", "gpu_worker.py:773", "Available KV cache memory: 6.42 GiB");
-        engine("kv_cache_utils.py:1147", &format!(
-            "GPU KV cache size: {} tokens, Maximum concurrency for {} tokens per request: {:.2}x",
-            thousands(options.kv_window()),
-            thousands(options.max_model_len),
-            options.kv_window() as f64 / options.max_model_len as f64
-        ));
-        self.line("Worker_TP0", "INFO", "model_runner.py:1163", "Graph capturing finished in 1 secs, took 0.10 GiB");
+        self.line(
+            "Worker_TP0",
+            "INFO",
+            "gpu_worker.py:773",
+            "Available KV cache memory: 6.42 GiB",
+        );
+        engine(
+            "kv_cache_utils.py:1147",
+            &format!(
+                "GPU KV cache size: {} tokens, Maximum concurrency for {} tokens per request: {:.2}x",
+                thousands(options.kv_window()),
+                thousands(options.max_model_len),
+                options.kv_window() as f64 / options.max_model_len as f64
+            ),
+        );
+        self.line(
+            "Worker_TP0",
+            "INFO",
+            "model_runner.py:1163",
+            "Graph capturing finished in 1 secs, took 0.10 GiB",
+        );
         api("api_server.py:90", "Application startup complete.");
     }
 
@@ -95,7 +128,12 @@ impl LogFile {
                 Path::Lna2 => "F3 LNA2",
                 Path::Exllamav3 => "exllamav3",
             };
-            self.line(&format!("Worker_TP{rank}"), "INFO", "exl3.py:211", &format!("{name} MoE kernel ACTIVE"));
+            self.line(
+                &format!("Worker_TP{rank}"),
+                "INFO",
+                "exl3.py:211",
+                &format!("{name} MoE kernel ACTIVE"),
+            );
         }
     }
 }

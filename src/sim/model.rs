@@ -145,7 +145,11 @@ impl State {
             ASSISTANT => {
                 self.answered_from = Some(self.context.len());
                 self.repeats.clear();
-                let whole = if before.is_empty() { &self.context[..] } else { before };
+                let whole = if before.is_empty() {
+                    &self.context[..]
+                } else {
+                    before
+                };
                 let question = last_message(whole);
                 self.recalled = retrieval::answer(&tokenizer::bytes(question)).unwrap_or_default();
             }
@@ -156,7 +160,11 @@ impl State {
 
     /// Bayes: experts that foresaw the token gain weight.
     fn weigh(&mut self, id: u32) {
-        let likely: Vec<f64> = MODEL.experts.iter().map(|e| e.probability(self.tail(ORDER), id)).collect();
+        let likely: Vec<f64> = MODEL
+            .experts
+            .iter()
+            .map(|e| e.probability(self.tail(ORDER), id))
+            .collect();
         let total: f64 = self.weights.iter().zip(&likely).map(|(w, p)| w * p).sum();
         for (weight, p) in self.weights.iter_mut().zip(&likely) {
             *weight = (1.0 - LEAK) * (*weight * p / total) + LEAK / 3.0;
@@ -169,11 +177,14 @@ impl State {
 
     /// Remembers which token came after the last ones of the answer.
     fn remember(&mut self) {
-        let Some(from) = self.answered_from else { return };
+        let Some(from) = self.answered_from else {
+            return;
+        };
         if self.context.len() - from >= NO_REPEAT {
             let last = self.context.len() - 1;
             let run = run(&self.context[last + 1 - NO_REPEAT..last]);
-            *self.repeats.entry(run).or_default() = u16::try_from(self.context[last]).unwrap_or(u16::MAX);
+            *self.repeats.entry(run).or_default() =
+                u16::try_from(self.context[last]).unwrap_or(u16::MAX);
         }
     }
 
@@ -197,7 +208,9 @@ impl State {
     }
 
     fn forbid(&self, all: &mut [f64; VOCABULARY]) {
-        let Some(from) = self.answered_from else { return };
+        let Some(from) = self.answered_from else {
+            return;
+        };
         // A mark inside an answer is no text.
         all[USER as usize] *= REPEATED;
         all[ASSISTANT as usize] *= REPEATED;
@@ -214,14 +227,22 @@ impl State {
     }
 
     fn recall(&self, all: &mut [f64; VOCABULARY]) {
-        let Some(from) = self.answered_from.filter(|_| !self.recalled.is_empty()) else { return };
+        let Some(from) = self.answered_from.filter(|_| !self.recalled.is_empty()) else {
+            return;
+        };
         let said = &self.context[from..];
         let matches = said.len() <= self.recalled.len()
-            && said.iter().zip(&self.recalled).all(|(id, byte)| *id == u32::from(*byte));
+            && said
+                .iter()
+                .zip(&self.recalled)
+                .all(|(id, byte)| *id == u32::from(*byte));
         if !matches {
             return;
         }
-        let next = self.recalled.get(said.len()).map_or(END, |byte| u32::from(*byte));
+        let next = self
+            .recalled
+            .get(said.len())
+            .map_or(END, |byte| u32::from(*byte));
         for p in all.iter_mut() {
             *p *= 1.0 - SURE;
         }
@@ -257,7 +278,9 @@ fn last_message(ids: &[u32]) -> &[u32] {
 }
 
 fn run(ids: &[u32]) -> u64 {
-    ids.iter().fold(0xCBF2_9CE4_8422_2325, |h, id| (h ^ u64::from(*id)).wrapping_mul(0x0100_0000_01B3))
+    ids.iter().fold(0xCBF2_9CE4_8422_2325, |h, id| {
+        (h ^ u64::from(*id)).wrapping_mul(0x0100_0000_01B3)
+    })
 }
 
 /// The likeliest token; of equals the first.

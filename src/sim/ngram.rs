@@ -26,7 +26,9 @@ impl Hasher for KeyHasher {
     }
 
     fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0 ^ n).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        self.0 = (self.0 ^ n)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            .rotate_left(29);
     }
 }
 
@@ -50,13 +52,17 @@ pub(super) struct Ngram {
 /// The last `length` tokens of a context as a key.
 fn key(context: &[u32], length: usize) -> Key {
     let tail = &context[context.len() - length..];
-    tail.iter().fold(length as u64 + 1, |key, id| (key << 9) | u64::from(*id))
+    tail.iter()
+        .fold(length as u64 + 1, |key, id| (key << 9) | u64::from(*id))
 }
 
 impl Ngram {
     /// A model that has seen nothing; contexts of at most `order` tokens, 6 at most.
     pub(super) fn new(order: usize) -> Self {
-        Self { order: order.min(6), contexts: Numbers::default() }
+        Self {
+            order: order.min(6),
+            contexts: Numbers::default(),
+        }
     }
 
     /// Learns a text.
@@ -83,7 +89,9 @@ impl Ngram {
     pub(super) fn distribution(&self, context: &[u32], into: &mut [f64; VOCABULARY]) {
         into.fill(1.0 / VOCABULARY as f64);
         for length in 0..=self.order.min(context.len()) {
-            let Some(after) = self.contexts.get(&key(context, length)) else { break };
+            let Some(after) = self.contexts.get(&key(context, length)) else {
+                break;
+            };
             let types = after.next.len() as f64;
             let whole = f64::from(after.total) + types;
             for p in into.iter_mut() {
@@ -99,9 +107,15 @@ impl Ngram {
     pub(super) fn probability(&self, context: &[u32], id: u32) -> f64 {
         let mut p = 1.0 / VOCABULARY as f64;
         for length in 0..=self.order.min(context.len()) {
-            let Some(after) = self.contexts.get(&key(context, length)) else { break };
+            let Some(after) = self.contexts.get(&key(context, length)) else {
+                break;
+            };
             let types = after.next.len() as f64;
-            let seen = after.next.iter().find(|(t, _)| u32::from(*t) == id).map_or(0, |(_, c)| *c);
+            let seen = after
+                .next
+                .iter()
+                .find(|(t, _)| u32::from(*t) == id)
+                .map_or(0, |(_, c)| *c);
             p = (f64::from(seen) + types * p) / (f64::from(after.total) + types);
         }
         p

@@ -99,6 +99,10 @@ impl Options {
 
     /// The KV window as told.
     pub(super) fn kv_window(&self) -> u64 {
-        if self.has(Fault::KvSmall) { self.kv_tokens * 4 / 5 } else { self.kv_tokens }
+        if self.has(Fault::KvSmall) {
+            self.kv_tokens * 4 / 5
+        } else {
+            self.kv_tokens
+        }
     }
 }

@@ -18,14 +18,20 @@ impl PrefixCache {
     ///
     /// At least one token is always computed.
     pub(super) fn take(&mut self, ids: &[u32], salt: Option<&str>) -> usize {
-        let mut hash = salt.map_or(0, |s| s.bytes().fold(17, |h: u64, b| h.wrapping_mul(31).wrapping_add(u64::from(b))));
+        let mut hash = salt.map_or(0, |s| {
+            s.bytes().fold(17, |h: u64, b| {
+                h.wrapping_mul(31).wrapping_add(u64::from(b))
+            })
+        });
         let (mut there, mut unbroken) = (0, true);
         if self.blocks.len() > KEPT {
             self.blocks.clear();
         }
         for block in ids.chunks_exact(BLOCK) {
             for id in block {
-                hash = (hash ^ u64::from(*id)).wrapping_mul(0x0100_0000_01B3).rotate_left(7);
+                hash = (hash ^ u64::from(*id))
+                    .wrapping_mul(0x0100_0000_01B3)
+                    .rotate_left(7);
             }
             unbroken &= self.blocks.insert(hash, ()).is_some();
             there += if unbroken { BLOCK } else { 0 };

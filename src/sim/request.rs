@@ -74,13 +74,18 @@ pub(super) enum Route {
 }
 
 fn bad(message: impl Into<String>) -> Refusal {
-    Refusal { status: 400, kind: "BadRequestError", message: message.into() }
+    Refusal {
+        status: 400,
+        kind: "BadRequestError",
+        message: message.into(),
+    }
 }
 
 impl Body {
     /// Reads a body.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Refusal> {
-        serde_json::from_slice(bytes).map_err(|cause| bad(format!("the body does not read: {cause}")))
+        serde_json::from_slice(bytes)
+            .map_err(|cause| bad(format!("the body does not read: {cause}")))
     }
 
     /// The ids of the prompt.
@@ -105,11 +110,18 @@ impl Body {
     /// What the engine is asked.
     pub(super) fn ask(&self, route: Route, options: &Options) -> Result<Ask, Refusal> {
         if let Some(model) = self.model.as_ref().filter(|m| **m != options.model) {
-            return Err(Refusal { status: 404, kind: "NotFoundError", message: format!("The model `{model}` does not exist.") });
+            return Err(Refusal {
+                status: 404,
+                kind: "NotFoundError",
+                message: format!("The model `{model}` does not exist."),
+            });
         }
         let prompt = self.ids(route)?;
         let room = options.max_model_len.saturating_sub(prompt.len() as u64);
-        let max_tokens = self.max_tokens.or(self.max_completion_tokens).unwrap_or(room.min(512));
+        let max_tokens = self
+            .max_tokens
+            .or(self.max_completion_tokens)
+            .unwrap_or(room.min(512));
         if prompt.len() as u64 + max_tokens > options.max_model_len {
             return Err(bad(format!(
                 "This model's maximum context length is {} tokens. However, you requested {max_tokens} output tokens and your prompt contains {} input tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
@@ -139,9 +151,10 @@ impl Message {
     fn text(&self) -> String {
         match &self.content {
             Some(serde_json::Value::String(text)) => text.clone(),
-            Some(serde_json::Value::Array(parts)) => {
-                parts.iter().filter_map(|p| p.get("text").and_then(|t| t.as_str())).collect()
-            }
+            Some(serde_json::Value::Array(parts)) => parts
+                .iter()
+                .filter_map(|p| p.get("text").and_then(|t| t.as_str()))
+                .collect(),
             _ => String::new(),
         }
     }

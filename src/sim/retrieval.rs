@@ -44,16 +44,32 @@ struct Question {
 fn last_question(prompt: &[u8]) -> Option<Question> {
     let tail_start = prompt.len().saturating_sub(400);
     let tail = &prompt[tail_start..];
-    let end = ASKED_UNTIL.iter().filter_map(|mark| memmem::rfind(tail, mark.as_bytes())).max()?;
-    let start = tail[..end].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
-    Some(Question { start: tail_start + start, end: tail_start + end })
+    let end = ASKED_UNTIL
+        .iter()
+        .filter_map(|mark| memmem::rfind(tail, mark.as_bytes()))
+        .max()?;
+    let start = tail[..end]
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |n| n + 1);
+    Some(Question {
+        start: tail_start + start,
+        end: tail_start + end,
+    })
 }
 
 /// The run of letters and digits that follows, past a linking word.
 fn value_after(text: &[u8], at: usize) -> Vec<u8> {
     let rest = &text[at..text.len().min(at + GAP + LONGEST)];
-    let rest = [&b" is "[..], "は".as_bytes(), b" "].iter().find_map(|link| rest.strip_prefix(*link)).unwrap_or(rest);
-    rest.iter().copied().take_while(u8::is_ascii_alphanumeric).take(LONGEST).collect()
+    let rest = [&b" is "[..], "は".as_bytes(), b" "]
+        .iter()
+        .find_map(|link| rest.strip_prefix(*link))
+        .unwrap_or(rest);
+    rest.iter()
+        .copied()
+        .take_while(u8::is_ascii_alphanumeric)
+        .take(LONGEST)
+        .collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,9 @@ pub(super) struct Scored {
 
 /// Scores a prompt; `asked` counts the prompts that were scored before.
 pub(super) fn score(ids: &[u32], options: &Options, asked: u64) -> Vec<Scored> {
-    let Some(first) = ids.first() else { return Vec::new() };
+    let Some(first) = ids.first() else {
+        return Vec::new();
+    };
     let mut state = State::after(&[*first]);
     let mut scores = Vec::with_capacity(ids.len());
     for (place, id) in ids.iter().enumerate().skip(1) {
@@ -46,7 +48,11 @@ fn one(all: &[f64; VOCABULARY], id: u32, options: &Options, asked: u64, place: u
         logprob,
         rank: 1 + all.iter().filter(|p| **p > own).count(),
         best,
-        best_logprob: if options.has(Fault::ZeroLogprobs) { 0.0 } else { all[best as usize].ln() },
+        best_logprob: if options.has(Fault::ZeroLogprobs) {
+            0.0
+        } else {
+            all[best as usize].ln()
+        },
     }
 }
 
@@ -67,6 +73,8 @@ pub(super) fn prompt_logprobs(ids: &[u32], scores: &[Scored], top: i64) -> Value
 /// The legacy `logprobs` of an echoed prompt.
 pub(super) fn echoed(ids: &[u32], scores: &[Scored]) -> Value {
     let tokens: Vec<String> = ids.iter().map(|id| format!("token_id:{id}")).collect();
-    let logprobs: Vec<Option<f64>> = std::iter::once(None).chain(scores.iter().map(|s| Some(s.logprob))).collect();
+    let logprobs: Vec<Option<f64>> = std::iter::once(None)
+        .chain(scores.iter().map(|s| Some(s.logprob)))
+        .collect();
     json!({"tokens": tokens, "token_logprobs": logprobs, "top_logprobs": null, "text_offset": []})
 }

@@ -133,8 +133,13 @@ impl Sequence {
 
     /// Tokens that the drafter proposes.
     fn drafts(&mut self, options: &Options) -> Vec<u32> {
-        let Some(k) = options.drafted() else { return Vec::new() };
-        let room = self.ask.max_tokens.saturating_sub(self.written.len() as u64 + 1);
+        let Some(k) = options.drafted() else {
+            return Vec::new();
+        };
+        let room = self
+            .ask
+            .max_tokens
+            .saturating_sub(self.written.len() as u64 + 1);
         let k = u64::from(k).min(room);
         let mut drafts = Vec::new();
         for _ in 0..k {
@@ -155,20 +160,29 @@ impl Sequence {
         if options.has(Fault::RepetitionLoop) {
             return (u32::from(b'a'), 0.0);
         }
-        let Some(state) = &self.state else { return (END, 0.0) };
+        let Some(state) = &self.state else {
+            return (END, 0.0);
+        };
         let mut all = state.distribution();
         let keep_on = self.ask.ignore_end || (self.written.len() as u64) < self.ask.min_tokens;
         let end = all[END as usize];
         if keep_on {
             all[END as usize] = 0.0;
         }
-        let token = if self.ask.temperature <= 0.0 { likeliest(&all) } else { self.sample(&all) };
+        let token = if self.ask.temperature <= 0.0 {
+            likeliest(&all)
+        } else {
+            self.sample(&all)
+        };
         all[END as usize] = end;
         (token, all[token as usize].max(f64::MIN_POSITIVE).ln())
     }
 
     fn sample(&mut self, all: &[f64; VOCABULARY]) -> u32 {
-        let sharp: Vec<f64> = all.iter().map(|p| p.powf(1.0 / self.ask.temperature)).collect();
+        let sharp: Vec<f64> = all
+            .iter()
+            .map(|p| p.powf(1.0 / self.ask.temperature))
+            .collect();
         let total: f64 = sharp.iter().sum();
         let mut left = (self.chance.draw() >> 11) as f64 / (1u64 << 53) as f64 * total;
         for (id, p) in sharp.iter().enumerate() {

@@ -62,20 +62,35 @@ struct Seat {
 /// # Errors
 /// When the log cannot be written or the port is taken.
 pub async fn bind(options: Options) -> Result<Bound, SimError> {
-    let log = LogFile::open(&options).map_err(|e| SimError(format!("cannot write the log: {e}; give another `--log`")))?;
+    let log = LogFile::open(&options)
+        .map_err(|e| SimError(format!("cannot write the log: {e}; give another `--log`")))?;
     let listener = TcpListener::bind(("127.0.0.1", options.port))
         .await
-        .map_err(|e| SimError(format!("cannot take port {}: {e}; give another `--port`, or 0 for a free one", options.port)))?;
+        .map_err(|e| {
+            SimError(format!(
+                "cannot take port {}: {e}; give another `--port`, or 0 for a free one",
+                options.port
+            ))
+        })?;
     let address = listener.local_addr().map_err(|e| SimError(e.to_string()))?;
     std::sync::LazyLock::force(&super::model::MODEL);
     log.start(&options);
     let options = Arc::new(options);
     let counters = Arc::new(Counters::new(&options));
     let engine = Engine::start(options.clone(), counters.clone(), Arc::new(log));
-    let seat = Arc::new(Seat { options, counters, engine, asked: AtomicU64::new(0), scored: AtomicU64::new(0) });
+    let seat = Arc::new(Seat {
+        options,
+        counters,
+        engine,
+        asked: AtomicU64::new(0),
+        scored: AtomicU64::new(0),
+    });
     let router = Router::new()
         .route("/health", get(|| async { StatusCode::OK }))
-        .route("/version", get(|| async { Json(json!({"version": "0.32.0+sekimon"})) }))
+        .route(
+            "/version",
+            get(|| async { Json(json!({"version": "0.32.0+sekimon"})) }),
+        )
         .route("/v1/models", get(models))
         .route("/metrics", get(metrics))
         .route("/tokenize", post(tokenize))
@@ -84,7 +99,11 @@ pub async fn bind(options: Options) -> Result<Bound, SimError> {
         .route("/v1/completions", post(completion))
         .layer(axum::extract::DefaultBodyLimit::max(256 << 20))
         .with_state(seat);
-    Ok(Bound { url: format!("http://{address}"), listener, router })
+    Ok(Bound {
+        url: format!("http://{address}"),
+        listener,
+        router,
+    })
 }
 
 impl Bound {
@@ -92,7 +111,10 @@ impl Bound {
     ///
     /// # Errors
     /// When the listener fails.
-    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), SimError> {
+    pub async fn serve(
+        self,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), SimError> {
         let served = axum::serve(self.listener, self.router).into_future();
         tokio::select! {
             done = served => done.map_err(|e| SimError(e.to_string())),
@@ -113,7 +135,14 @@ async fn metrics(State(seat): State<Arc<Seat>>) -> Response {
         return (StatusCode::NOT_FOUND, Json(json!({"detail": "Not Found"}))).into_response();
     }
     let text = seat.counters.text(&seat.options);
-    ([(header::CONTENT_TYPE, "text/plain; version=1.0.0; charset=utf-8")], text).into_response()
+    (
+        [(
+            header::CONTENT_TYPE,
+            "text/plain; version=1.0.0; charset=utf-8",
+        )],
+        text,
+    )
+        .into_response()
 }
 
 async fn tokenize(State(seat): State<Arc<Seat>>, body: Bytes) -> Response {
@@ -121,7 +150,9 @@ async fn tokenize(State(seat): State<Arc<Seat>>, body: Bytes) -> Response {
         Ok(body) => body,
         Err(refusal) => return refuse(refusal),
     };
-    let ids = body.ids(Route::Completion).or_else(|_| body.ids(Route::Chat));
+    let ids = body
+        .ids(Route::Completion)
+        .or_else(|_| body.ids(Route::Chat));
     match ids {
         Ok(ids) => Json(json!({
             "count": ids.len(), "max_model_len": seat.options.max_model_len, "tokens": ids, "token_strs": null,
@@ -136,8 +167,13 @@ async fn detokenize(body: Bytes) -> Response {
         .ok()
         .and_then(|v| serde_json::from_value(v.get("tokens")?.clone()).ok());
     match tokens {
-        Some(ids) => Json(json!({"prompt": String::from_utf8_lossy(&tokenizer::bytes(&ids))})).into_response(),
-        None => refuse(Refusal { status: 400, kind: "BadRequestError", message: "`tokens` is missing".into() }),
+        Some(ids) => Json(json!({"prompt": String::from_utf8_lossy(&tokenizer::bytes(&ids))}))
+            .into_response(),
+        None => refuse(Refusal {
+            status: 400,
+            kind: "BadRequestError",
+            message: "`tokens` is missing".into(),
+        }),
     }
 }
 
@@ -156,18 +192,29 @@ async fn completion(State(seat): State<Arc<Seat>>, body: Bytes) -> Response {
 }
 
 async fn generate(seat: Arc<Seat>, route: Route, body: &[u8]) -> Response {
-    let asked = Body::read(body).and_then(|body| body.ask(route, &seat.options).map(|ask| (body, ask)));
+    let asked =
+        Body::read(body).and_then(|body| body.ask(route, &seat.options).map(|ask| (body, ask)));
     let (body, ask) = match asked {
         Ok(asked) => asked,
         Err(refusal) => return refuse(refusal),
     };
     let number = seat.asked.fetch_add(1, Ordering::Relaxed);
     if seat.options.has(Fault::Http500Mid) && number % 3 == 2 {
-        return refuse(Refusal { status: 500, kind: "InternalServerError", message: "EngineCore encountered an issue".into() });
+        return refuse(Refusal {
+            status: 500,
+            kind: "InternalServerError",
+            message: "EngineCore encountered an issue".into(),
+        });
     }
     let streams = body.stream.unwrap_or(false);
     let shape = body.stream_options.filter(|_| streams).unwrap_or_default();
-    let answer = Answer::new(route, number, &seat.options, shape, body.return_token_ids.unwrap_or(false));
+    let answer = Answer::new(
+        route,
+        number,
+        &seat.options,
+        shape,
+        body.return_token_ids.unwrap_or(false),
+    );
     if streams {
         let events = seat.engine.submit(ask);
         return streamed(&seat, answer, events, number);
@@ -180,14 +227,19 @@ async fn generate(seat: Arc<Seat>, route: Route, body: &[u8]) -> Response {
 /// The logprobs of the prompt, if they were asked for.
 async fn scores(seat: &Arc<Seat>, body: &Body, prompt: &[u32]) -> Value {
     let echo = body.echo.unwrap_or(false) && body.logprobs.is_some();
-    let Some(top) = body.prompt_logprobs.or(echo.then_some(0)) else { return json!({}) };
+    let Some(top) = body.prompt_logprobs.or(echo.then_some(0)) else {
+        return json!({});
+    };
     let asked = seat.scored.fetch_add(1, Ordering::Relaxed);
     let (ids, options) = (prompt.to_vec(), seat.options.clone());
     // A long prompt takes a while; the event loop goes on meanwhile.
     let scored = tokio::task::spawn_blocking(move || {
         let scores = scoring::score(&ids, &options, asked);
-        if echo { json!({"logprobs": scoring::echoed(&ids, &scores), "prompt_token_ids": ids}) }
-        else { json!({"prompt_logprobs": scoring::prompt_logprobs(&ids, &scores, top), "prompt_token_ids": ids}) }
+        if echo {
+            json!({"logprobs": scoring::echoed(&ids, &scores), "prompt_token_ids": ids})
+        } else {
+            json!({"prompt_logprobs": scoring::prompt_logprobs(&ids, &scores, top), "prompt_token_ids": ids})
+        }
     });
     scored.await.unwrap_or_else(|_| json!({}))
 }
@@ -239,7 +291,12 @@ const BUNDLE: usize = 16;
 /// Chunks after which a faulty stream goes wrong.
 const TROUBLE_AFTER: u32 = 4;
 
-fn streamed(seat: &Seat, answer: Answer, events: UnboundedReceiver<Event>, number: u64) -> Response {
+fn streamed(
+    seat: &Seat,
+    answer: Answer,
+    events: UnboundedReceiver<Event>,
+    number: u64,
+) -> Response {
     let turn = number % 3 == 2;
     let trouble = match &seat.options {
         o if turn && o.has(Fault::StreamCut) => Trouble::Cut,
@@ -253,7 +310,11 @@ fn streamed(seat: &Seat, answer: Answer, events: UnboundedReceiver<Event>, numbe
         billed: Billed::default(),
         pieces: TextPieces::default(),
         held: Vec::new(),
-        bundle: if seat.options.has(Fault::BundledChunks) { BUNDLE } else { 1 },
+        bundle: if seat.options.has(Fault::BundledChunks) {
+            BUNDLE
+        } else {
+            1
+        },
         chunks: 0,
         trouble,
         ended: false,
@@ -262,7 +323,11 @@ fn streamed(seat: &Seat, answer: Answer, events: UnboundedReceiver<Event>, numbe
         let part = streaming.next().await?;
         Some((part, streaming))
     });
-    ([(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")], HttpBody::from_stream(parts)).into_response()
+    (
+        [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")],
+        HttpBody::from_stream(parts),
+    )
+        .into_response()
 }
 
 /// The connection is broken off.
@@ -300,7 +365,9 @@ impl Streaming {
                     Trouble::Stall => std::future::pending::<()>().await,
                     Trouble::Malformed => {
                         self.trouble = Trouble::None;
-                        return Some(Ok(Bytes::from_static(b"data: {\"choices\":[{\"delta\":{\"content\":\n\n")));
+                        return Some(Ok(Bytes::from_static(
+                            b"data: {\"choices\":[{\"delta\":{\"content\":\n\n",
+                        )));
                     }
                 }
             }
@@ -333,7 +400,11 @@ impl Streaming {
 
     fn finish(&mut self, reason: &str) -> String {
         self.ended = true;
-        let mut body = if self.held.is_empty() { String::new() } else { self.flush() };
+        let mut body = if self.held.is_empty() {
+            String::new()
+        } else {
+            self.flush()
+        };
         let rest = self.pieces.rest();
         if !rest.is_empty() {
             body.push_str(&self.answer.words(&rest, &[], self.billed));

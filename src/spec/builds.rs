@@ -32,7 +32,12 @@ struct Raw {
 }
 
 /// Reads the builds; without `[builds]` there is one that is attached to.
-pub(super) fn read<'a>(root: &Walk<'a, '_>, ledger: &'a Ledger, source: &str, places: &mut Places) -> Vec<Build> {
+pub(super) fn read<'a>(
+    root: &Walk<'a, '_>,
+    ledger: &'a Ledger,
+    source: &str,
+    places: &mut Places,
+) -> Vec<Build> {
     let Some(table) = root.table("builds", "[builds]") else {
         return vec![Build {
             name: "seat".into(),
@@ -54,7 +59,9 @@ pub(super) fn read<'a>(root: &Walk<'a, '_>, ledger: &'a Ledger, source: &str, pl
             raw.push(one(name, span, build, ledger));
         }
     }
-    raw.iter().map(|r| finish(resolve(r, &raw, ledger, &mut BTreeSet::new()), source)).collect()
+    raw.iter()
+        .map(|r| finish(resolve(r, &raw, ledger, &mut BTreeSet::new()), source))
+        .collect()
 }
 
 fn one(name: &str, span: Range<usize>, build: Walk<'_, '_>, ledger: &Ledger) -> Raw {
@@ -87,14 +94,26 @@ fn one(name: &str, span: Range<usize>, build: Walk<'_, '_>, ledger: &Ledger) -> 
 
 /// A build with everything that it takes from the one it is like.
 fn resolve(build: &Raw, all: &[Raw], ledger: &Ledger, seen: &mut BTreeSet<String>) -> Raw {
-    let Some(like) = &build.like else { return build.clone() };
+    let Some(like) = &build.like else {
+        return build.clone();
+    };
     if !seen.insert(build.name.clone()) {
-        ledger.error(build.like_span.clone(), format!("`{}` is like itself, over `{like}`", build.name), "a circle", None);
+        ledger.error(
+            build.like_span.clone(),
+            format!("`{}` is like itself, over `{like}`", build.name),
+            "a circle",
+            None,
+        );
         return build.clone();
     }
     let Some(base) = all.iter().find(|b| b.name == *like) else {
         let help = walk::did_you_mean(like, all.iter().map(|b| b.name.as_str()));
-        ledger.error(build.like_span.clone(), format!("`like` names the build `{like}`, which is not defined"), "not defined", help);
+        ledger.error(
+            build.like_span.clone(),
+            format!("`like` names the build `{like}`, which is not defined"),
+            "not defined",
+            help,
+        );
         return build.clone();
     };
     let base = resolve(base, all, ledger, seen);
@@ -134,7 +153,15 @@ pub(super) fn hold(gate: &Gate, ledger: &Ledger, places: &Places) {
         let span = places.get(&build.name).cloned().unwrap_or(0..0);
         let url = build.url.as_deref().unwrap_or(&gate.seat.url);
         if build.start.is_empty() && url.ends_with(":0") {
-            ledger.error(span.clone(), format!("`{}` is attached to, and port 0 is no place to attach to", build.name), "no `start`", Some("name the seat's port, or give the build a `start` command".into()));
+            ledger.error(
+                span.clone(),
+                format!(
+                    "`{}` is attached to, and port 0 is no place to attach to",
+                    build.name
+                ),
+                "no `start`",
+                Some("name the seat's port, or give the build a `start` command".into()),
+            );
         }
         if build.start.is_empty() && build.url.is_none() && gate.builds.len() > 1 {
             ledger.error(span.clone(), format!("`{}` has neither `start` nor `url`: nothing tells it from the other builds at the seat", build.name), "what serves here?", Some("give it a `start` command, or a `url` of its own".into()));
@@ -143,11 +170,30 @@ pub(super) fn hold(gate: &Gate, ledger: &Ledger, places: &Places) {
             && gate.path(path).is_none()
         {
             let help = walk::did_you_mean(path, gate.paths.iter().map(|p| p.name.as_str()));
-            ledger.error(span.clone(), format!("the build `{}` names the path `{path}`, which is not defined", build.name), "names it", help.or_else(|| Some(format!("add `[paths.{path}]`"))));
+            ledger.error(
+                span.clone(),
+                format!(
+                    "the build `{}` names the path `{path}`, which is not defined",
+                    build.name
+                ),
+                "names it",
+                help.or_else(|| Some(format!("add `[paths.{path}]`"))),
+            );
         }
-        let shared = gate.builds.iter().any(|b| b.name != build.name && b.url.as_deref().unwrap_or(&gate.seat.url) == url);
+        let shared = gate
+            .builds
+            .iter()
+            .any(|b| b.name != build.name && b.url.as_deref().unwrap_or(&gate.seat.url) == url);
         if gate.seat.occupancy == Occupancy::SideBySide && shared && !url.ends_with(":0") {
-            ledger.error(span, format!("`together` wants each build at its own place, and `{}` shares {url}", build.name), "shared", Some("give each build a `url`, or use port 0".into()));
+            ledger.error(
+                span,
+                format!(
+                    "`together` wants each build at its own place, and `{}` shares {url}",
+                    build.name
+                ),
+                "shared",
+                Some("give each build a `url`, or use port 0".into()),
+            );
         }
     }
 }

@@ -25,7 +25,12 @@ pub(super) fn read<'a>(
 ) -> Vec<Check> {
     let mut checks: Vec<Check> = Vec::new();
     let Some(node) = root.get("check") else {
-        ledger.error(0..0, "the gate has no check", "`[[check]]` is missing", Some("add `[[check]]` with `kind = \"throughput\"`; `sekimon kinds` lists them".into()));
+        ledger.error(
+            0..0,
+            "the gate has no check",
+            "`[[check]]` is missing",
+            Some("add `[[check]]` with `kind = \"throughput\"`; `sekimon kinds` lists them".into()),
+        );
         return checks;
     };
     let DeValue::Array(list) = node.get_ref() else {
@@ -34,11 +39,18 @@ pub(super) fn read<'a>(
     };
     let mut ids = BTreeSet::new();
     for node in list.iter() {
-        let Some(table) = walk::table(ledger, node, "check", "[[check]]") else { continue };
+        let Some(table) = walk::table(ledger, node, "check", "[[check]]") else {
+            continue;
+        };
         let place = table.span.clone();
         if let Some(check) = one(table, ledger, source, kinds, gate) {
             if !ids.insert(check.id.clone()) {
-                ledger.error(walk::head(&place), format!("two checks have the id `{}`", check.id), "the second", Some("give one of them an `id`".into()));
+                ledger.error(
+                    walk::head(&place),
+                    format!("two checks have the id `{}`", check.id),
+                    "the second",
+                    Some("give one of them an `id`".into()),
+                );
             }
             checks.push(check);
         }
@@ -57,8 +69,14 @@ fn one(
     let name = walk::text(ledger, node, "kind")?;
     let Some(kind) = kinds.iter().copied().find(|k| k.name() == name) else {
         let names = kinds.iter().map(|k| k.name());
-        let help = walk::did_you_mean(&name, names.clone()).unwrap_or_else(|| format!("one of `{}`", names.collect::<Vec<_>>().join("`, `")));
-        ledger.error(node.span(), format!("unknown kind of check `{name}`"), "unknown kind", Some(help));
+        let help = walk::did_you_mean(&name, names.clone())
+            .unwrap_or_else(|| format!("one of `{}`", names.collect::<Vec<_>>().join("`, `")));
+        ledger.error(
+            node.span(),
+            format!("unknown kind of check `{name}`"),
+            "unknown kind",
+            Some(help),
+        );
         return None;
     };
     table.what = format!("[[check]] of kind `{name}`");
@@ -71,19 +89,31 @@ fn one(
         path: path(&table, ledger, kind, gate),
         repeats,
         expect: Vec::new(),
-        alpha: table.get("alpha").and_then(|n| walk::fraction(ledger, n, "alpha")).unwrap_or(ALPHA),
-        max_swing: table.get("max_swing").and_then(|n| walk::fraction(ledger, n, "max_swing")),
+        alpha: table
+            .get("alpha")
+            .and_then(|n| walk::fraction(ledger, n, "alpha"))
+            .unwrap_or(ALPHA),
+        max_swing: table
+            .get("max_swing")
+            .and_then(|n| walk::fraction(ledger, n, "max_swing")),
         line: line_of(source, table.span.start),
         params,
         builds,
     };
     if !(check.alpha > 0.0 && check.alpha < 0.5) {
-        ledger.error(table.place("alpha"), "`alpha` lies between 0 and 0.5", "out of range", Some("5 % is usual, 1 % is strict".into()));
+        ledger.error(
+            table.place("alpha"),
+            "`alpha` lies between 0 and 0.5",
+            "out of range",
+            Some("5 % is usual, 1 % is strict".into()),
+        );
     }
     let expect = expectations(&table, ledger, source, &check, gate);
     let check = Check { expect, ..check };
     for fault in kind.faults(&check, gate) {
-        let span = fault.key.map_or_else(|| walk::head(&table.span), |key| table.place(key));
+        let span = fault
+            .key
+            .map_or_else(|| walk::head(&table.span), |key| table.place(key));
         ledger.error(span, fault.message, "here", Some(fault.help));
     }
     let keys: Vec<&'static str> = kind.keys().iter().map(|k| k.name).collect();
@@ -107,10 +137,20 @@ fn builds(table: &Walk<'_, '_>, ledger: &Ledger, gate: &Gate) -> Vec<String> {
     for name in &names {
         if gate.build(name).is_none() {
             let help = walk::did_you_mean(name, gate.builds.iter().map(|b| b.name.as_str()));
-            ledger.error(node.span(), format!("the build `{name}` is not defined"), "in here", help);
+            ledger.error(
+                node.span(),
+                format!("the build `{name}` is not defined"),
+                "in here",
+                help,
+            );
         }
         if !seen.insert(name) {
-            ledger.error(node.span(), format!("the build `{name}` stands here twice"), "in here", None);
+            ledger.error(
+                node.span(),
+                format!("the build `{name}` stands here twice"),
+                "in here",
+                None,
+            );
         }
     }
     names
@@ -122,11 +162,19 @@ fn path(table: &Walk<'_, '_>, ledger: &Ledger, kind: &dyn Kind, gate: &Gate) -> 
         Some(name) if gate.path(name).is_none() => {
             let help = walk::did_you_mean(name, gate.paths.iter().map(|p| p.name.as_str()))
                 .unwrap_or_else(|| format!("add `[paths.{name}]`"));
-            ledger.error(table.place("path"), format!("the path `{name}` is not defined"), "not defined", Some(help));
+            ledger.error(
+                table.place("path"),
+                format!("the path `{name}` is not defined"),
+                "not defined",
+                Some(help),
+            );
         }
         None if kind.proof() == ProofNeed::Required => ledger.error(
             walk::head(&table.span),
-            format!("{} names no path: a figure without proof of its path can never pass", table.what),
+            format!(
+                "{} names no path: a figure without proof of its path can never pass",
+                table.what
+            ),
             "`path` is missing",
             Some("define `[paths.NAME]` with what proves it, and add `path = \"NAME\"`".into()),
         ),
@@ -136,27 +184,50 @@ fn path(table: &Walk<'_, '_>, ledger: &Ledger, kind: &dyn Kind, gate: &Gate) -> 
 }
 
 fn repeats(table: &Walk<'_, '_>, ledger: &Ledger, kind: &dyn Kind) -> Repeats {
-    let fallback = Repeats { min: kind.default_repeats(), max: kind.default_repeats() };
-    let Some(node) = table.get("repeats") else { return fallback };
+    let fallback = Repeats {
+        min: kind.default_repeats(),
+        max: kind.default_repeats(),
+    };
+    let Some(node) = table.get("repeats") else {
+        return fallback;
+    };
     let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     if let DeValue::Table(_) = node.get_ref() {
-        let Some(inner) = walk::table(ledger, node, "repeats", "`repeats`") else { return fallback };
+        let Some(inner) = walk::table(ledger, node, "repeats", "`repeats`") else {
+            return fallback;
+        };
         let (min, max) = (inner.count("min", 1, 1000), inner.count("max", 1, 1000));
         inner.close(&[]);
         return match (min, max) {
-            (Some(min), Some(max)) if min <= max => Repeats { min: small(min), max: small(max) },
+            (Some(min), Some(max)) if min <= max => Repeats {
+                min: small(min),
+                max: small(max),
+            },
             (Some(_), Some(_)) => {
-                ledger.error(node.span(), "`max` repeats are fewer than `min`", "here", None);
+                ledger.error(
+                    node.span(),
+                    "`max` repeats are fewer than `min`",
+                    "here",
+                    None,
+                );
                 fallback
             }
             _ => {
-                ledger.error(node.span(), "`repeats` takes a number or both ends", "here", Some("write `repeats = 7` or `repeats = { min = 8, max = 20 }`".into()));
+                ledger.error(
+                    node.span(),
+                    "`repeats` takes a number or both ends",
+                    "here",
+                    Some("write `repeats = 7` or `repeats = { min = 8, max = 20 }`".into()),
+                );
                 fallback
             }
         };
     }
     match walk::whole(ledger, node, "repeats", 1, 1000) {
-        Some(n) => Repeats { min: small(n), max: small(n) },
+        Some(n) => Repeats {
+            min: small(n),
+            max: small(n),
+        },
         None => fallback,
     }
 }
@@ -179,7 +250,12 @@ fn params(table: &Walk<'_, '_>, ledger: &Ledger, keys: &'static [Key]) -> Params
 fn default(table: &Walk<'_, '_>, ledger: &Ledger, key: &Key) -> Option<Value> {
     match key.default {
         Default::Required => {
-            ledger.error(walk::head(&table.span), format!("{} has no `{}`", table.what, key.name), format!("`{}` is missing", key.name), Some(key.about.to_owned()));
+            ledger.error(
+                walk::head(&table.span),
+                format!("{} has no `{}`", table.what, key.name),
+                format!("`{}` is missing", key.name),
+                Some(key.about.to_owned()),
+            );
             None
         }
         Default::Absent => None,
@@ -187,20 +263,29 @@ fn default(table: &Walk<'_, '_>, ledger: &Ledger, key: &Key) -> Option<Value> {
         Default::Number(x) => Some(Value::Number(x)),
         Default::Flag(on) => Some(Value::Flag(on)),
         Default::Text(text) => Some(Value::Text(text.into())),
-        Default::Texts(texts) => Some(Value::Texts(texts.iter().map(ToString::to_string).collect())),
+        Default::Texts(texts) => Some(Value::Texts(
+            texts.iter().map(ToString::to_string).collect(),
+        )),
         Default::Counts(counts) => Some(Value::Counts(counts.to_vec())),
     }
 }
 
 fn value(ledger: &Ledger, node: Node<'_, '_>, key: &Key) -> Option<Value> {
     match key.takes {
-        Takes::Count(least, most) => walk::whole(ledger, node, key.name, least, most).map(Value::Count),
+        Takes::Count(least, most) => {
+            walk::whole(ledger, node, key.name, least, most).map(Value::Count)
+        }
         Takes::Number(least, most) => {
             let x = walk::number(ledger, node, key.name)?;
             if (least..=most).contains(&x) {
                 return Some(Value::Number(x));
             }
-            ledger.error(node.span(), format!("`{}` takes a number from {least} to {most}", key.name), "out of range", None);
+            ledger.error(
+                node.span(),
+                format!("`{}` takes a number from {least} to {most}", key.name),
+                "out of range",
+                None,
+            );
             None
         }
         Takes::Fraction => walk::fraction(ledger, node, key.name).map(Value::Number),
@@ -214,20 +299,26 @@ fn value(ledger: &Ledger, node: Node<'_, '_>, key: &Key) -> Option<Value> {
         },
         Takes::Text => walk::text(ledger, node, key.name).map(Value::Text),
         Takes::Word(words) => word(ledger, node, key.name, words).map(Value::Text),
-        Takes::Texts => list(ledger, node, key.name).map(|nodes| {
-            Value::Texts(unique(ledger, nodes, |n| walk::text(ledger, n, key.name)))
-        }),
-        Takes::Words(words) => list(ledger, node, key.name).map(|nodes| {
-            Value::Texts(unique(ledger, nodes, |n| word(ledger, n, key.name, words)))
-        }),
+        Takes::Texts => list(ledger, node, key.name)
+            .map(|nodes| Value::Texts(unique(ledger, nodes, |n| walk::text(ledger, n, key.name)))),
+        Takes::Words(words) => list(ledger, node, key.name)
+            .map(|nodes| Value::Texts(unique(ledger, nodes, |n| word(ledger, n, key.name, words)))),
         Takes::Counts(least, most) => list(ledger, node, key.name).map(|nodes| {
-            Value::Counts(unique(ledger, nodes, |n| walk::whole(ledger, n, key.name, least, most)))
+            Value::Counts(unique(ledger, nodes, |n| {
+                walk::whole(ledger, n, key.name, least, most)
+            }))
         }),
-        Takes::Rows(columns) => list(ledger, node, key.name).map(|nodes| Value::Rows(rows(ledger, nodes, key.name, columns))),
+        Takes::Rows(columns) => list(ledger, node, key.name)
+            .map(|nodes| Value::Rows(rows(ledger, nodes, key.name, columns))),
     }
 }
 
-fn rows(ledger: &Ledger, nodes: Vec<Node<'_, '_>>, name: &str, columns: &'static [Key]) -> Vec<Params> {
+fn rows(
+    ledger: &Ledger,
+    nodes: Vec<Node<'_, '_>>,
+    name: &str,
+    columns: &'static [Key],
+) -> Vec<Params> {
     nodes
         .into_iter()
         .filter_map(|node| {
@@ -254,7 +345,11 @@ fn list<'a, 'd>(ledger: &Ledger, node: Node<'a, 'd>, key: &str) -> Option<Vec<No
     }
 }
 
-fn unique<T: PartialEq>(ledger: &Ledger, nodes: Vec<Node<'_, '_>>, read: impl Fn(Node<'_, '_>) -> Option<T>) -> Vec<T> {
+fn unique<T: PartialEq>(
+    ledger: &Ledger,
+    nodes: Vec<Node<'_, '_>>,
+    read: impl Fn(Node<'_, '_>) -> Option<T>,
+) -> Vec<T> {
     let mut all = Vec::new();
     for node in nodes {
         let Some(item) = read(node) else { continue };
@@ -272,31 +367,73 @@ fn word(ledger: &Ledger, node: Node<'_, '_>, key: &str, words: &[&'static str]) 
     if words.contains(&text.as_str()) {
         return Some(text);
     }
-    let help = walk::did_you_mean(&text, words.iter().copied()).unwrap_or_else(|| format!("one of `{}`", words.join("`, `")));
-    ledger.error(node.span(), format!("`{key}` does not know `{text}`"), "unknown", Some(help));
+    let help = walk::did_you_mean(&text, words.iter().copied())
+        .unwrap_or_else(|| format!("one of `{}`", words.join("`, `")));
+    ledger.error(
+        node.span(),
+        format!("`{key}` does not know `{text}`"),
+        "unknown",
+        Some(help),
+    );
     None
 }
 
 /// `expect = { figure = "limit" }`, and `expect."cell" = { … }` for one cell.
-fn expectations(table: &Walk<'_, '_>, ledger: &Ledger, source: &str, check: &Check, gate: &Gate) -> Vec<Expectation> {
-    let Some(expect) = table.table("expect", "`expect`") else { return Vec::new() };
+fn expectations(
+    table: &Walk<'_, '_>,
+    ledger: &Ledger,
+    source: &str,
+    check: &Check,
+    gate: &Gate,
+) -> Vec<Expectation> {
+    let Some(expect) = table.table("expect", "`expect`") else {
+        return Vec::new();
+    };
     let cells = check.kind.cells(&check.params);
     let mut all = Vec::new();
     for (key, span, node) in expect.entries() {
         if let DeValue::Table(_) = node.get_ref() {
             if !cells.iter().any(|c| c == key) {
-                let help = walk::did_you_mean(key, cells.iter().map(String::as_str)).unwrap_or_else(|| format!("this check has `{}`", cells.join("`, `")));
-                ledger.error(span, format!("this check has no cell `{key}`"), "no such cell", Some(help));
+                let help = walk::did_you_mean(key, cells.iter().map(String::as_str))
+                    .unwrap_or_else(|| format!("this check has `{}`", cells.join("`, `")));
+                ledger.error(
+                    span,
+                    format!("this check has no cell `{key}`"),
+                    "no such cell",
+                    Some(help),
+                );
                 continue;
             }
             if let Some(inner) = walk::table(ledger, node, key, format!("`expect.\"{key}\"`")) {
                 for (figure, span, node) in inner.entries() {
-                    all.extend(limits(Asked { cell: Some(key), figure, span, node }, ledger, source, check, gate));
+                    all.extend(limits(
+                        Asked {
+                            cell: Some(key),
+                            figure,
+                            span,
+                            node,
+                        },
+                        ledger,
+                        source,
+                        check,
+                        gate,
+                    ));
                 }
             }
             continue;
         }
-        all.extend(limits(Asked { cell: None, figure: key, span, node }, ledger, source, check, gate));
+        all.extend(limits(
+            Asked {
+                cell: None,
+                figure: key,
+                span,
+                node,
+            },
+            ledger,
+            source,
+            check,
+            gate,
+        ));
     }
     all
 }
@@ -308,12 +445,28 @@ struct Asked<'a, 'd> {
     node: Node<'a, 'd>,
 }
 
-fn limits(asked: Asked<'_, '_>, ledger: &Ledger, source: &str, check: &Check, gate: &Gate) -> Vec<Expectation> {
+fn limits(
+    asked: Asked<'_, '_>,
+    ledger: &Ledger,
+    source: &str,
+    check: &Check,
+    gate: &Gate,
+) -> Vec<Expectation> {
     let figures = check.kind.figures();
     let Some(figure) = figures.iter().find(|f| f.name == asked.figure) else {
         let names = figures.iter().map(|f| f.name);
-        let help = walk::did_you_mean(asked.figure, names.clone()).unwrap_or_else(|| format!("it yields `{}`", names.collect::<Vec<_>>().join("`, `")));
-        ledger.error(asked.span, format!("`{}` yields no figure `{}`", check.kind.name(), asked.figure), "no such figure", Some(help));
+        let help = walk::did_you_mean(asked.figure, names.clone())
+            .unwrap_or_else(|| format!("it yields `{}`", names.collect::<Vec<_>>().join("`, `")));
+        ledger.error(
+            asked.span,
+            format!(
+                "`{}` yields no figure `{}`",
+                check.kind.name(),
+                asked.figure
+            ),
+            "no such figure",
+            Some(help),
+        );
         return Vec::new();
     };
     let nodes: Vec<Node<'_, '_>> = match asked.node.get_ref() {
@@ -324,7 +477,9 @@ fn limits(asked: Asked<'_, '_>, ledger: &Ledger, source: &str, check: &Check, ga
         .into_iter()
         .filter_map(|node| {
             let text = walk::text(ledger, node, asked.figure)?;
-            match expect::parse(&text, figure).and_then(|limit| possible(limit, figure, check, gate)) {
+            match expect::parse(&text, figure)
+                .and_then(|limit| possible(limit, figure, check, gate))
+            {
                 Ok(limit) => Some(Expectation {
                     cell: asked.cell.map(ToOwned::to_owned),
                     figure: figure.name.into(),
@@ -342,25 +497,44 @@ fn limits(asked: Asked<'_, '_>, ledger: &Ledger, source: &str, check: &Check, ga
 }
 
 /// What can be met, and compared, at all.
-fn possible(limit: Limit, figure: &FigureKind, check: &Check, gate: &Gate) -> Result<Limit, expect::Wrong> {
-    let wrong = |message: String, help: &str| Err(expect::Wrong { message, help: (!help.is_empty()).then(|| help.to_owned()) });
+fn possible(
+    limit: Limit,
+    figure: &FigureKind,
+    check: &Check,
+    gate: &Gate,
+) -> Result<Limit, expect::Wrong> {
+    let wrong = |message: String, help: &str| {
+        Err(expect::Wrong {
+            message,
+            help: (!help.is_empty()).then(|| help.to_owned()),
+        })
+    };
     if let Some(reference) = limit.reference() {
         match reference {
             Reference::Build(name) if *name == check.subject() => {
-                return wrong(format!("`{name}` is the judged build: nothing is compared with itself"), "name a build that stands before it in `builds`");
+                return wrong(
+                    format!("`{name}` is the judged build: nothing is compared with itself"),
+                    "name a build that stands before it in `builds`",
+                );
             }
             Reference::Build(name) if !check.builds.contains(name) => {
                 let known: Vec<&str> = check.builds.iter().map(String::as_str).collect();
                 let near = walk::did_you_mean(name, known.iter().copied());
                 return Err(expect::Wrong {
                     message: format!("`{name}` is not among this check's builds"),
-                    help: near.or_else(|| Some(format!("add it to `builds`, before the judged one (now `{}`)", known.join("`, `")))),
+                    help: near.or_else(|| {
+                        Some(format!(
+                            "add it to `builds`, before the judged one (now `{}`)",
+                            known.join("`, `")
+                        ))
+                    }),
                 });
             }
             Reference::Run(name) if !gate.runs.contains_key(name) => {
                 return Err(expect::Wrong {
                     message: format!("the recorded run `{name}` is not defined"),
-                    help: walk::did_you_mean(name, gate.runs.keys().map(String::as_str)).or_else(|| Some(format!("add `[runs.{name}]` with `report = \"…\"`"))),
+                    help: walk::did_you_mean(name, gate.runs.keys().map(String::as_str))
+                        .or_else(|| Some(format!("add `[runs.{name}]` with `report = \"…\"`"))),
                 });
             }
             _ => {}
@@ -368,18 +542,46 @@ fn possible(limit: Limit, figure: &FigureKind, check: &Check, gate: &Gate) -> Re
     }
     let positive = figure.unit != "word";
     match &limit {
-        Limit::AtLeast(x) if positive && *x <= 0.0 => wrong(format!("every `{}` is at least {x}: this expectation cannot fail", figure.name), "ask for more"),
-        Limit::AtMost(x) if positive && *x < 0.0 => wrong(format!("no `{}` is below zero: this expectation cannot be met", figure.name), "ask for less"),
-        Limit::RatioAtLeast(x, _) | Limit::RatioAtMost(x, _) if *x <= 0.0 => wrong("a ratio is greater than zero".into(), "write `>= 1.05 x incumbent`"),
-        Limit::Between(low, high) if low > high => wrong(format!("nothing lies between {low} and {high}"), "the lower end comes first"),
+        Limit::AtLeast(x) if positive && *x <= 0.0 => wrong(
+            format!(
+                "every `{}` is at least {x}: this expectation cannot fail",
+                figure.name
+            ),
+            "ask for more",
+        ),
+        Limit::AtMost(x) if positive && *x < 0.0 => wrong(
+            format!(
+                "no `{}` is below zero: this expectation cannot be met",
+                figure.name
+            ),
+            "ask for less",
+        ),
+        Limit::RatioAtLeast(x, _) | Limit::RatioAtMost(x, _) if *x <= 0.0 => wrong(
+            "a ratio is greater than zero".into(),
+            "write `>= 1.05 x incumbent`",
+        ),
+        Limit::Between(low, high) if low > high => wrong(
+            format!("nothing lies between {low} and {high}"),
+            "the lower end comes first",
+        ),
         Limit::Is(word) if !figure.words.contains(&word.as_str()) => Err(expect::Wrong {
-            message: if figure.words.is_empty() { format!("`{}` is a number, not a word", figure.name) } else { format!("`{}` is never `{word}`", figure.name) },
-            help: walk::did_you_mean(word, figure.words.iter().copied())
-                .or_else(|| (!figure.words.is_empty()).then(|| format!("one of `{}`", figure.words.join("`, `")))),
+            message: if figure.words.is_empty() {
+                format!("`{}` is a number, not a word", figure.name)
+            } else {
+                format!("`{}` is never `{word}`", figure.name)
+            },
+            help: walk::did_you_mean(word, figure.words.iter().copied()).or_else(|| {
+                (!figure.words.is_empty())
+                    .then(|| format!("one of `{}`", figure.words.join("`, `")))
+            }),
         }),
-        Limit::Exactly(_) if figure.judged != Judged::Each => {
-            wrong(format!("`{}` is measured, and no measurement is exactly a number", figure.name), "write `between A and B`, `>=` or `<=`")
-        }
+        Limit::Exactly(_) if figure.judged != Judged::Each => wrong(
+            format!(
+                "`{}` is measured, and no measurement is exactly a number",
+                figure.name
+            ),
+            "write `between A and B`, `>=` or `<=`",
+        ),
         _ => Ok(limit),
     }
 }

@@ -63,7 +63,11 @@ impl Limit {
     /// What it compares with; absent for an absolute limit.
     pub fn reference(&self) -> Option<&Reference> {
         match self {
-            Self::AtLeast(_) | Self::AtMost(_) | Self::Exactly(_) | Self::Between(..) | Self::Is(_) => None,
+            Self::AtLeast(_)
+            | Self::AtMost(_)
+            | Self::Exactly(_)
+            | Self::Between(..)
+            | Self::Is(_) => None,
             Self::RatioAtLeast(_, r)
             | Self::RatioAtMost(_, r)
             | Self::WithinFraction(_, r)
@@ -85,7 +89,10 @@ pub struct Wrong {
 }
 
 fn wrong<T>(message: impl Into<String>, help: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong { message: message.into(), help: Some(help.into()) })
+    Err(Wrong {
+        message: message.into(),
+        help: Some(help.into()),
+    })
 }
 
 /// Reads an expectation of a figure.
@@ -101,14 +108,20 @@ pub fn parse(text: &str, figure: &FigureKind) -> Result<Limit, Wrong> {
         return compared(rest, figure, Limit::AtMost, Limit::RatioAtMost);
     }
     if text.starts_with('>') || text.starts_with('<') {
-        return wrong(format!("`{text}`: a bound is never exactly on its limit"), "write `>=` or `<=`");
+        return wrong(
+            format!("`{text}`: a bound is never exactly on its limit"),
+            "write `>=` or `<=`",
+        );
     }
     if let Some(rest) = strip_any(text, &["==", "="]) {
         return Ok(Limit::Exactly(quantity(rest, figure)?));
     }
     if let Some(rest) = text.strip_prefix("between ") {
         let Some((low, high)) = rest.split_once(" and ") else {
-            return wrong(format!("`{text}` has no second end"), "write `between 150 and 400 tokens`");
+            return wrong(
+                format!("`{text}` has no second end"),
+                "write `between 150 and 400 tokens`",
+            );
         };
         return Ok(Limit::Between(plain(low, figure)?, quantity(high, figure)?));
     }
@@ -161,7 +174,10 @@ fn compared(
 
 fn within(text: &str, figure: &FigureKind) -> Result<Limit, Wrong> {
     let Some((amount, name)) = text.split_once(" of ") else {
-        return wrong(format!("`within {text}` names nothing to be near to"), "write `within 2 % of incumbent`");
+        return wrong(
+            format!("`within {text}` names nothing to be near to"),
+            "write `within 2 % of incumbent`",
+        );
     };
     let name = reference(name)?;
     if let Some(percent) = amount.trim().strip_suffix('%') {
@@ -173,7 +189,10 @@ fn within(text: &str, figure: &FigureKind) -> Result<Limit, Wrong> {
 fn reference(text: &str) -> Result<Reference, Wrong> {
     let name = text.trim();
     if name.is_empty() || name.contains(char::is_whitespace) {
-        return wrong(format!("`{name}` is no name of a build"), "write the build's name, or `run:NAME`");
+        return wrong(
+            format!("`{name}` is no name of a build"),
+            "write the build's name, or `run:NAME`",
+        );
     }
     Ok(match name.strip_prefix("run:") {
         Some(run) => Reference::Run(run.to_owned()),
@@ -184,7 +203,9 @@ fn reference(text: &str) -> Result<Reference, Wrong> {
 /// A number with the figure's unit.
 fn quantity(text: &str, figure: &FigureKind) -> Result<f64, Wrong> {
     let text = text.trim();
-    let split = text.find(|c: char| !(c.is_ascii_digit() || "._,+-eE".contains(c))).unwrap_or(text.len());
+    let split = text
+        .find(|c: char| !(c.is_ascii_digit() || "._,+-eE".contains(c)))
+        .unwrap_or(text.len());
     // An `e` that begins a unit is no exponent.
     let (number, unit) = text.split_at(split);
     let value = digits(number)?;
@@ -196,10 +217,28 @@ fn quantity(text: &str, figure: &FigureKind) -> Result<f64, Wrong> {
         return Ok(value * factor);
     }
     if unit.is_empty() {
-        return wrong(format!("`{text}` has no unit"), format!("`{}` is in {}: write `{number} {}`", figure.name, figure.unit, figure.unit));
+        return wrong(
+            format!("`{text}` has no unit"),
+            format!(
+                "`{}` is in {}: write `{number} {}`",
+                figure.name, figure.unit, figure.unit
+            ),
+        );
     }
-    let right = if figure.unit.is_empty() { "is a pure number".to_owned() } else { format!("is in {}", figure.unit) };
-    wrong(format!("`{unit}` is not the unit of `{}`, which {right}", figure.name), format!("write `{number} {}`", figure.unit).trim().to_owned())
+    let right = if figure.unit.is_empty() {
+        "is a pure number".to_owned()
+    } else {
+        format!("is in {}", figure.unit)
+    };
+    wrong(
+        format!(
+            "`{unit}` is not the unit of `{}`, which {right}",
+            figure.name
+        ),
+        format!("write `{number} {}`", figure.unit)
+            .trim()
+            .to_owned(),
+    )
 }
 
 /// A number whose unit stands elsewhere, or its own.
@@ -213,6 +252,9 @@ fn digits(text: &str) -> Result<f64, Wrong> {
     let clean: String = text.chars().filter(|c| *c != '_' && *c != ',').collect();
     match clean.parse::<f64>() {
         Ok(x) if x.is_finite() => Ok(x),
-        _ => wrong(format!("`{text}` is no number"), "write digits, as in `1_000` or `0.5`"),
+        _ => wrong(
+            format!("`{text}` is no number"),
+            "write digits, as in `1_000` or `0.5`",
+        ),
     }
 }

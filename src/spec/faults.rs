@@ -81,7 +81,11 @@ impl Faults {
             };
             let snippet = Snippet::source(source.as_str())
                 .path(&self.file)
-                .annotation(AnnotationKind::Primary.span(fault.span.clone()).label(&fault.label));
+                .annotation(
+                    AnnotationKind::Primary
+                        .span(fault.span.clone())
+                        .label(&fault.label),
+                );
             let mut group = level.primary_title(&fault.message).element(snippet);
             if let Some(help) = &fault.help {
                 group = group.element(Level::HELP.message(help));
@@ -89,10 +93,17 @@ impl Faults {
             text.push_str(&renderer.render(&[group]));
             text.push_str("\n\n");
         }
-        let errors = self.list.iter().filter(|f| f.severity == Severity::Error).count();
+        let errors = self
+            .list
+            .iter()
+            .filter(|f| f.severity == Severity::Error)
+            .count();
         if errors > 0 {
             let word = if errors == 1 { "fault" } else { "faults" };
-            text.push_str(&format!("{errors} {word} in {}; nothing was measured", self.file));
+            text.push_str(&format!(
+                "{errors} {word} in {}; nothing was measured",
+                self.file
+            ));
         }
         text.trim_end().to_owned()
     }
@@ -111,5 +122,11 @@ fn shown(text: &str) -> String {
 
 /// Line of a byte in a text, from 1.
 pub fn line_of(source: &str, byte: usize) -> usize {
-    source.as_bytes().iter().take(byte).filter(|b| **b == b'\n').count() + 1
+    source
+        .as_bytes()
+        .iter()
+        .take(byte)
+        .filter(|b| **b == b'\n')
+        .count()
+        + 1
 }

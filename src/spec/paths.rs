@@ -17,18 +17,42 @@ pub(super) fn read<'a>(
     dialect: Option<&'static Dialect>,
     places: &mut Places,
 ) -> Vec<PathSpec> {
-    let Some(table) = root.table("paths", "[paths]") else { return Vec::new() };
+    let Some(table) = root.table("paths", "[paths]") else {
+        return Vec::new();
+    };
     let mut paths = Vec::new();
     for (name, span, node) in table.entries() {
-        let Some(walk) = walk::table(ledger, node, name, format!("[paths.{name}]")) else { continue };
+        let Some(walk) = walk::table(ledger, node, name, format!("[paths.{name}]")) else {
+            continue;
+        };
         places.insert(name.to_owned(), span.clone());
         let mut path = PathSpec {
             name: name.into(),
-            announced: walk.tables("announced", "`announced`").into_iter().filter_map(|t| announced(t, ledger)).collect(),
-            resident: walk.tables("resident", "`resident`").into_iter().flat_map(|t| resident(t, ledger)).collect(),
-            moved: walk.tables("moved", "`moved`").into_iter().filter_map(|t| counter(t, ledger)).collect(),
-            still: walk.tables("still", "`still`").into_iter().filter_map(|t| counter(t, ledger)).collect(),
-            refuted: walk.tables("refuted", "`refuted`").into_iter().filter_map(|t| refuted(t, ledger)).collect(),
+            announced: walk
+                .tables("announced", "`announced`")
+                .into_iter()
+                .filter_map(|t| announced(t, ledger))
+                .collect(),
+            resident: walk
+                .tables("resident", "`resident`")
+                .into_iter()
+                .flat_map(|t| resident(t, ledger))
+                .collect(),
+            moved: walk
+                .tables("moved", "`moved`")
+                .into_iter()
+                .filter_map(|t| counter(t, ledger))
+                .collect(),
+            still: walk
+                .tables("still", "`still`")
+                .into_iter()
+                .filter_map(|t| counter(t, ledger))
+                .collect(),
+            refuted: walk
+                .tables("refuted", "`refuted`")
+                .into_iter()
+                .filter_map(|t| refuted(t, ledger))
+                .collect(),
             line: line_of(source, span.start),
         };
         let presets = presets(&walk, ledger, dialect);
@@ -54,24 +78,53 @@ fn pattern(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<String> {
     match Regex::new(&text) {
         Ok(_) => Some(text),
         Err(cause) => {
-            let last = cause.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            ledger.error(node.span(), format!("`{text}` is no regular expression: {last}"), "does not compile", Some("escape what is meant literally: `\\(`, `\\[`, `\\.`".into()));
+            let last = cause
+                .to_string()
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .trim_start_matches("error: ")
+                .to_owned();
+            ledger.error(
+                node.span(),
+                format!("`{text}` is no regular expression: {last}"),
+                "does not compile",
+                Some("escape what is meant literally: `\\(`, `\\[`, `\\.`".into()),
+            );
             None
         }
     }
 }
 
 /// The examples of a pattern must do what they say.
-fn examples(ledger: &Ledger, table: &Walk<'_, '_>, pattern: &str, except: Option<&str>) -> Examples {
+fn examples(
+    ledger: &Ledger,
+    table: &Walk<'_, '_>,
+    pattern: &str,
+    except: Option<&str>,
+) -> Examples {
     let (matches, never) = (table.texts("matches"), table.texts("never"));
-    let Ok(regex) = Regex::new(pattern) else { return Examples { matches, never } };
+    let Ok(regex) = Regex::new(pattern) else {
+        return Examples { matches, never };
+    };
     let except = except.and_then(|e| Regex::new(e).ok());
-    let hits = |line: &str| regex.is_match(line) && !except.as_ref().is_some_and(|e| e.is_match(line));
+    let hits =
+        |line: &str| regex.is_match(line) && !except.as_ref().is_some_and(|e| e.is_match(line));
     for line in matches.iter().filter(|l| !hits(l)) {
-        ledger.error(table.place("matches"), format!("`{pattern}` does not match its own example `{line}`"), "must match", None);
+        ledger.error(
+            table.place("matches"),
+            format!("`{pattern}` does not match its own example `{line}`"),
+            "must match",
+            None,
+        );
     }
     for line in never.iter().filter(|l| hits(l)) {
-        ledger.error(table.place("never"), format!("`{pattern}` matches `{line}`, which it must not"), "must not match", None);
+        ledger.error(
+            table.place("never"),
+            format!("`{pattern}` matches `{line}`, which it must not"),
+            "must not match",
+            None,
+        );
     }
     Examples { matches, never }
 }
@@ -82,33 +135,59 @@ struct Examples {
 }
 
 fn announced(table: Walk<'_, '_>, ledger: &Ledger) -> Option<LineClaim> {
-    let line = table.required("line", "'my kernel ACTIVE'").and_then(|n| pattern(ledger, n, "line"));
-    let on = table.get("on").map_or(Some(Count::AtLeast(1)), |n| count(ledger, n));
+    let line = table
+        .required("line", "'my kernel ACTIVE'")
+        .and_then(|n| pattern(ledger, n, "line"));
+    let on = table
+        .get("on")
+        .map_or(Some(Count::AtLeast(1)), |n| count(ledger, n));
     let when = when(&table, ledger).unwrap_or(When::SinceBoot);
     let shown = examples(ledger, &table, line.as_deref().unwrap_or("$^"), None);
     table.close(&[]);
-    Some(LineClaim { pattern: line?, on: on?, when, matches: shown.matches, never: shown.never })
+    Some(LineClaim {
+        pattern: line?,
+        on: on?,
+        when,
+        matches: shown.matches,
+        never: shown.never,
+    })
 }
 
 fn count(ledger: &Ledger, node: Node<'_, '_>) -> Option<Count> {
-    const WORDS: &[(&str, Scope)] =
-        &[("every rank", Scope::EveryRank), ("every node", Scope::EveryNode), ("once", Scope::Once)];
+    const WORDS: &[(&str, Scope)] = &[
+        ("every rank", Scope::EveryRank),
+        ("every node", Scope::EveryNode),
+        ("once", Scope::Once),
+    ];
     if let DeValue::Table(_) = node.get_ref() {
         let table = walk::table(ledger, node, "on", "`on`")?;
         let exactly = table.count("exactly", 0, 1_000_000).map(Count::Exactly);
         let least = table.count("at_least", 1, 1_000_000).map(Count::AtLeast);
         table.close(&[]);
         if exactly.is_some() == least.is_some() {
-            ledger.error(node.span(), "`on` takes one count", "here", Some("write `{ exactly = 8 }` or `{ at_least = 1 }`".into()));
+            ledger.error(
+                node.span(),
+                "`on` takes one count",
+                "here",
+                Some("write `{ exactly = 8 }` or `{ at_least = 1 }`".into()),
+            );
         }
         return exactly.or(least);
     }
     let text = walk::text(ledger, node, "on")?;
-    let found = WORDS.iter().find(|(word, _)| *word == text).map(|(_, scope)| Count::Each(*scope));
+    let found = WORDS
+        .iter()
+        .find(|(word, _)| *word == text)
+        .map(|(_, scope)| Count::Each(*scope));
     if found.is_none() {
         let help = walk::did_you_mean(&text, WORDS.iter().map(|w| w.0))
             .unwrap_or_else(|| "one of `\"every rank\"`, `\"every node\"`, `\"once\"`, `{ exactly = n }`, `{ at_least = n }`".into());
-        ledger.error(node.span(), format!("`on` does not know `{text}`"), "unknown", Some(help));
+        ledger.error(
+            node.span(),
+            format!("`on` does not know `{text}`"),
+            "unknown",
+            Some(help),
+        );
     }
     found
 }
@@ -120,8 +199,14 @@ fn when(table: &Walk<'_, '_>, ledger: &Ledger) -> Option<When> {
         "since boot" => Some(When::SinceBoot),
         "window" => Some(When::Window),
         _ => {
-            let help = walk::did_you_mean(&text, ["since boot", "window"]).or_else(|| Some("`\"since boot\"` or `\"window\"`".into()));
-            ledger.error(node.span(), format!("`when` does not know `{text}`"), "unknown", help);
+            let help = walk::did_you_mean(&text, ["since boot", "window"])
+                .or_else(|| Some("`\"since boot\"` or `\"window\"`".into()));
+            ledger.error(
+                node.span(),
+                format!("`when` does not know `{text}`"),
+                "unknown",
+                help,
+            );
             None
         }
     }
@@ -131,15 +216,28 @@ fn resident(table: Walk<'_, '_>, ledger: &Ledger) -> Vec<ResidentClaim> {
     let mut claims = Vec::new();
     let sha256 = table.get("sha256").and_then(|node| {
         let text = walk::text(ledger, node, "sha256")?;
-        let good = text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let good = text.len() == 64
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         if !good {
-            ledger.error(node.span(), "`sha256` takes 64 lower-case hex digits", "not a SHA-256", Some("`sha256sum FILE` prints it".into()));
+            ledger.error(
+                node.span(),
+                "`sha256` takes 64 lower-case hex digits",
+                "not a SHA-256",
+                Some("`sha256sum FILE` prints it".into()),
+            );
         }
         good.then_some(text)
     });
     let library = table.text("library");
     if library.is_none() && sha256.is_some() {
-        ledger.error(table.place("sha256"), "`sha256` belongs to a `library`", "of what?", None);
+        ledger.error(
+            table.place("sha256"),
+            "`sha256` belongs to a `library`",
+            "of what?",
+            None,
+        );
     }
     if let Some(name) = library {
         claims.push(ResidentClaim::Library { name, sha256 });
@@ -147,11 +245,19 @@ fn resident(table: Walk<'_, '_>, ledger: &Ledger) -> Vec<ResidentClaim> {
     if let Some(env) = table.table("env", "`env`") {
         for (name, _, node) in env.entries() {
             if let Some(value) = walk::text(ledger, node, name) {
-                claims.push(ResidentClaim::Env { name: name.into(), value: Some(value) });
+                claims.push(ResidentClaim::Env {
+                    name: name.into(),
+                    value: Some(value),
+                });
             }
         }
     }
-    claims.extend(table.texts("unset").into_iter().map(|name| ResidentClaim::Env { name, value: None }));
+    claims.extend(
+        table
+            .texts("unset")
+            .into_iter()
+            .map(|name| ResidentClaim::Env { name, value: None }),
+    );
     if claims.is_empty() {
         ledger.error(walk::head(&table.span), "`resident` claims nothing", "empty", Some("write `{ library = \"x.so\" }`, `{ env = { NAME = \"1\" } }` or `{ unset = [\"NAME\"] }`".into()));
     }
@@ -160,18 +266,32 @@ fn resident(table: Walk<'_, '_>, ledger: &Ledger) -> Vec<ResidentClaim> {
 }
 
 fn counter(table: Walk<'_, '_>, ledger: &Ledger) -> Option<CounterClaim> {
-    let selector = table.required("counter", "'calls_total{kernel=\"mine\"}'").and_then(|node| {
-        let text = walk::text(ledger, node, "counter")?;
-        if let Some(wrong) = selector_fault(&text) {
-            ledger.error(node.span(), format!("`{text}` is no selector: {wrong}"), "does not read", Some("write `name{label=\"value\"}`".into()));
-            return None;
-        }
-        Some(text)
-    });
+    let selector = table
+        .required("counter", "'calls_total{kernel=\"mine\"}'")
+        .and_then(|node| {
+            let text = walk::text(ledger, node, "counter")?;
+            if let Some(wrong) = selector_fault(&text) {
+                ledger.error(
+                    node.span(),
+                    format!("`{text}` is no selector: {wrong}"),
+                    "does not read",
+                    Some("write `name{label=\"value\"}`".into()),
+                );
+                return None;
+            }
+            Some(text)
+        });
     let rank_label = table.text("rank_label");
-    let at_least = table.get("at_least").and_then(|n| walk::number(ledger, n, "at_least")).unwrap_or(1.0);
+    let at_least = table
+        .get("at_least")
+        .and_then(|n| walk::number(ledger, n, "at_least"))
+        .unwrap_or(1.0);
     table.close(&[]);
-    Some(CounterClaim { selector: selector?, rank_label, at_least })
+    Some(CounterClaim {
+        selector: selector?,
+        rank_label,
+        at_least,
+    })
 }
 
 /// What is wrong with the shape of a selector; `evidence` reads it in full.
@@ -184,22 +304,45 @@ fn selector_fault(text: &str) -> Option<String> {
     Some(match (text.contains('{'), text.contains('}')) {
         (true, false) => "the closing `}` is missing".into(),
         (false, true) => "the opening `{` is missing".into(),
-        _ if text.contains('=') && !text.contains('"') => "a label's value stands in double quotes".into(),
+        _ if text.contains('=') && !text.contains('"') => {
+            "a label's value stands in double quotes".into()
+        }
         _ => "a series name, then labels in braces".into(),
     })
 }
 
 fn refuted(table: Walk<'_, '_>, ledger: &Ledger) -> Option<RefutingLine> {
-    let line = table.required("line", "'my kernel declined'").and_then(|n| pattern(ledger, n, "line"));
-    let except = table.get("except").and_then(|n| pattern(ledger, n, "except"));
+    let line = table
+        .required("line", "'my kernel declined'")
+        .and_then(|n| pattern(ledger, n, "line"));
+    let except = table
+        .get("except")
+        .and_then(|n| pattern(ledger, n, "except"));
     let when = when(&table, ledger).unwrap_or(When::Window);
-    let shown = examples(ledger, &table, line.as_deref().unwrap_or("$^"), except.as_deref());
+    let shown = examples(
+        ledger,
+        &table,
+        line.as_deref().unwrap_or("$^"),
+        except.as_deref(),
+    );
     table.close(&[]);
-    Some(RefutingLine { pattern: line?, except, when, matches: shown.matches, never: shown.never })
+    Some(RefutingLine {
+        pattern: line?,
+        except,
+        when,
+        matches: shown.matches,
+        never: shown.never,
+    })
 }
 
-fn presets(walk: &Walk<'_, '_>, ledger: &Ledger, dialect: Option<&'static Dialect>) -> Vec<&'static Preset> {
-    let Some(node) = walk.get("preset") else { return Vec::new() };
+fn presets(
+    walk: &Walk<'_, '_>,
+    ledger: &Ledger,
+    dialect: Option<&'static Dialect>,
+) -> Vec<&'static Preset> {
+    let Some(node) = walk.get("preset") else {
+        return Vec::new();
+    };
     let names = match node.get_ref() {
         DeValue::Array(_) => walk::texts(ledger, node, "preset"),
         _ => walk::text(ledger, node, "preset").into_iter().collect(),
@@ -224,24 +367,39 @@ fn presets(walk: &Walk<'_, '_>, ledger: &Ledger, dialect: Option<&'static Dialec
 
 /// Adds what a preset claims.
 fn add(path: &mut PathSpec, preset: &Preset) {
-    let counter = |selector: &&str| CounterClaim { selector: (*selector).into(), rank_label: None, at_least: 1.0 };
-    path.announced.extend(preset.announced.iter().map(|line| LineClaim {
-        pattern: line.pattern.into(),
-        // The newest scope: an older server prints such a line more often, never less.
-        on: match line.later.map_or(line.scope, |l| l.scope) {
-            Scope::EveryRank => Count::Each(Scope::EveryRank),
-            Scope::EveryNode | Scope::Once => Count::AtLeast(1),
-        },
-        when: When::SinceBoot,
-        matches: line.matches.iter().map(ToString::to_string).collect(),
-        never: line.never.iter().map(ToString::to_string).collect(),
-    }));
-    path.refuted.extend(preset.refuted.iter().map(|line| RefutingLine {
-        pattern: (*line).into(),
-        except: None,
-        when: When::SinceBoot,
-        matches: preset.refuted_matches.iter().map(ToString::to_string).collect(),
-        never: preset.refuted_never.iter().map(ToString::to_string).collect(),
+    let counter = |selector: &&str| CounterClaim {
+        selector: (*selector).into(),
+        rank_label: None,
+        at_least: 1.0,
+    };
+    path.announced
+        .extend(preset.announced.iter().map(|line| LineClaim {
+            pattern: line.pattern.into(),
+            // The newest scope: an older server prints such a line more often, never less.
+            on: match line.later.map_or(line.scope, |l| l.scope) {
+                Scope::EveryRank => Count::Each(Scope::EveryRank),
+                Scope::EveryNode | Scope::Once => Count::AtLeast(1),
+            },
+            when: When::SinceBoot,
+            matches: line.matches.iter().map(ToString::to_string).collect(),
+            never: line.never.iter().map(ToString::to_string).collect(),
+        }));
+    path.refuted.extend(preset.refuted.iter().map(|line| {
+        RefutingLine {
+            pattern: (*line).into(),
+            except: None,
+            when: When::SinceBoot,
+            matches: preset
+                .refuted_matches
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            never: preset
+                .refuted_never
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+        }
     }));
     path.moved.extend(preset.moved.iter().map(counter));
     path.still.extend(preset.still.iter().map(counter));

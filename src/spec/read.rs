@@ -30,7 +30,12 @@ pub(super) type Places = BTreeMap<String, Range<usize>>;
 ///
 /// # Errors
 /// Every fault of the file, each at its place.
-pub fn read(name: &str, file: &str, source: &str, kinds: &[&'static dyn Kind]) -> Result<Reading, Faults> {
+pub fn read(
+    name: &str,
+    file: &str,
+    source: &str,
+    kinds: &[&'static dyn Kind],
+) -> Result<Reading, Faults> {
     let ledger = Ledger::default();
     let (document, errors) = DeTable::parse_recoverable(source);
     for error in &errors {
@@ -44,12 +49,22 @@ pub fn read(name: &str, file: &str, source: &str, kinds: &[&'static dyn Kind]) -
     let faults = |severity| Faults {
         file: file.into(),
         source: source.into(),
-        list: all.iter().filter(|f: &&Fault| severity == f.severity).cloned().collect(),
+        list: all
+            .iter()
+            .filter(|f: &&Fault| severity == f.severity)
+            .cloned()
+            .collect(),
     };
     let errors = faults(Severity::Error);
     match gate {
-        Some(gate) if errors.is_empty() => Ok(Reading { gate, warnings: faults(Severity::Warning) }),
-        _ => Err(Faults { list: all, ..errors }),
+        Some(gate) if errors.is_empty() => Ok(Reading {
+            gate,
+            warnings: faults(Severity::Warning),
+        }),
+        _ => Err(Faults {
+            list: all,
+            ..errors
+        }),
     }
 }
 
@@ -60,7 +75,9 @@ fn gate<'a>(
     ledger: &'a Ledger,
     kinds: &[&'static dyn Kind],
 ) -> Option<Gate> {
-    let title = root.required("title", "\"what this gate is for\"").and_then(|n| super::walk::text(ledger, n, "title"));
+    let title = root
+        .required("title", "\"what this gate is for\"")
+        .and_then(|n| super::walk::text(ledger, n, "title"));
     let seat = seat::read(root, ledger);
     let mut build_places = Places::new();
     let builds = builds::read(root, ledger, source, &mut build_places);
@@ -94,36 +111,73 @@ fn used(gate: &Gate, ledger: &Ledger, places: &Places) {
         .filter_map(|c| c.path.as_deref())
         .chain(gate.builds.iter().filter_map(|b| b.path.as_deref()))
         .collect();
-    for path in gate.paths.iter().filter(|p| !named.contains(p.name.as_str())) {
+    for path in gate
+        .paths
+        .iter()
+        .filter(|p| !named.contains(p.name.as_str()))
+    {
         if let Some(span) = places.get(&path.name) {
-            ledger.warn(span.clone(), format!("the path `{}` is defined and no check or build names it", path.name), "never used", None);
+            ledger.warn(
+                span.clone(),
+                format!(
+                    "the path `{}` is defined and no check or build names it",
+                    path.name
+                ),
+                "never used",
+                None,
+            );
         }
     }
 }
 
 fn restored(gate: &Gate, root: &Walk<'_, '_>, ledger: &Ledger) {
-    let Some(restore) = &gate.seat.restore else { return };
+    let Some(restore) = &gate.seat.restore else {
+        return;
+    };
     if gate.build(restore).is_none() {
         let names: Vec<&str> = gate.builds.iter().map(|b| b.name.as_str()).collect();
         let help = super::walk::did_you_mean(restore, names.iter().copied());
-        ledger.error(root.place("seat"), format!("`restore` names the build `{restore}`, which is not defined"), "in here", help);
+        ledger.error(
+            root.place("seat"),
+            format!("`restore` names the build `{restore}`, which is not defined"),
+            "in here",
+            help,
+        );
     }
     if gate.seat.occupancy == Occupancy::SideBySide {
-        ledger.warn(root.place("seat"), "`restore` beside `together`: every build is up at once, so nothing has to be put back", "in here", None);
+        ledger.warn(
+            root.place("seat"),
+            "`restore` beside `together`: every build is up at once, so nothing has to be put back",
+            "in here",
+            None,
+        );
     }
 }
 
 fn runs(root: &Walk<'_, '_>, ledger: &Ledger) -> BTreeMap<String, RecordedRun> {
     let mut runs = BTreeMap::new();
-    let Some(table) = root.table("runs", "[runs]") else { return runs };
+    let Some(table) = root.table("runs", "[runs]") else {
+        return runs;
+    };
     for (name, _, node) in table.entries() {
-        let Some(run) = super::walk::table(ledger, node, name, format!("[runs.{name}]")) else { continue };
-        let path = run.required("report", "\"reports/…/report.json\"").and_then(|n| super::walk::text(ledger, n, "report"));
+        let Some(run) = super::walk::table(ledger, node, name, format!("[runs.{name}]")) else {
+            continue;
+        };
+        let path = run
+            .required("report", "\"reports/…/report.json\"")
+            .and_then(|n| super::walk::text(ledger, n, "report"));
         let build = run.text("build");
         let sha256 = run.text("sha256");
         run.close(&[]);
         if let Some(path) = path {
-            runs.insert(name.to_owned(), RecordedRun { path, build, sha256 });
+            runs.insert(
+                name.to_owned(),
+                RecordedRun {
+                    path,
+                    build,
+                    sha256,
+                },
+            );
         }
     }
     runs

@@ -54,8 +54,12 @@ pub fn schema(kinds: &[&'static dyn Kind]) -> Value {
 fn check(kind: &dyn Kind) -> Value {
     let mut properties = Map::new();
     let mut required = vec![Value::from("kind")];
-    properties.insert("kind".into(), json!({"const": kind.name(), "description": kind.about()}));
-    let limit = json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]});
+    properties.insert(
+        "kind".into(),
+        json!({"const": kind.name(), "description": kind.about()}),
+    );
+    let limit =
+        json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]});
     let figures: Map<String, Value> = kind
         .figures()
         .iter()
@@ -68,13 +72,22 @@ fn check(kind: &dyn Kind) -> Value {
     let cell = json!({"type": "object", "additionalProperties": false, "properties": figures});
     for (name, schema) in [
         ("id", json!({"type": "string"})),
-        ("builds", json!({"type": "array", "minItems": 1, "items": {"type": "string"}})),
+        (
+            "builds",
+            json!({"type": "array", "minItems": 1, "items": {"type": "string"}}),
+        ),
         ("path", json!({"type": "string"})),
-        ("repeats", json!({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "object", "additionalProperties": false, "required": ["min", "max"],
-            "properties": {"min": {"type": "integer", "minimum": 1}, "max": {"type": "integer", "minimum": 1}}}]})),
+        (
+            "repeats",
+            json!({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "object", "additionalProperties": false, "required": ["min", "max"],
+            "properties": {"min": {"type": "integer", "minimum": 1}, "max": {"type": "integer", "minimum": 1}}}]}),
+        ),
         ("alpha", json!({"type": ["number", "string"]})),
         ("max_swing", json!({"type": ["number", "string"]})),
-        ("expect", json!({"type": "object", "properties": figures, "additionalProperties": cell})),
+        (
+            "expect",
+            json!({"type": "object", "properties": figures, "additionalProperties": cell}),
+        ),
     ] {
         properties.insert(name.into(), schema);
     }
@@ -101,10 +114,15 @@ fn key_schema(key: &Key) -> Value {
             json!({"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": least, "maximum": most}})
         }
         Takes::Rows(columns) => {
-            let properties: Map<String, Value> =
-                columns.iter().map(|c| (c.name.to_owned(), key_schema(c))).collect();
-            let required: Vec<&str> =
-                columns.iter().filter(|c| matches!(c.default, Default::Required)).map(|c| c.name).collect();
+            let properties: Map<String, Value> = columns
+                .iter()
+                .map(|c| (c.name.to_owned(), key_schema(c)))
+                .collect();
+            let required: Vec<&str> = columns
+                .iter()
+                .filter(|c| matches!(c.default, Default::Required))
+                .map(|c| c.name)
+                .collect();
             json!({"type": "array", "minItems": 1, "items":
                 {"type": "object", "additionalProperties": false, "required": required, "properties": properties}})
         }

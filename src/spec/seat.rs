@@ -8,17 +8,30 @@ use toml::de::DeValue;
 /// Reads the seat.
 pub(super) fn read<'a>(root: &Walk<'a, '_>, ledger: &'a Ledger) -> Option<Seat> {
     let Some(seat) = root.table("seat", "[seat]") else {
-        ledger.error(0..0, "the gate has no `[seat]`", "`[seat]` is missing", Some("add `[seat]` with `url = \"http://127.0.0.1:8000\"`".into()));
+        ledger.error(
+            0..0,
+            "the gate has no `[seat]`",
+            "`[seat]` is missing",
+            Some("add `[seat]` with `url = \"http://127.0.0.1:8000\"`".into()),
+        );
         return None;
     };
-    let url = seat.required("url", "\"http://127.0.0.1:8000\"").and_then(|n| url(ledger, n, "url"));
+    let url = seat
+        .required("url", "\"http://127.0.0.1:8000\"")
+        .and_then(|n| url(ledger, n, "url"));
     let dialect = seat.get("dialect").and_then(|node| {
         let id = walk::text(ledger, node, "dialect")?;
         let found = named(&id);
         if found.is_none() {
             let ids = DIALECTS.iter().map(|d| d.id);
-            let help = walk::did_you_mean(&id, ids.clone()).unwrap_or_else(|| format!("one of `{}`", ids.collect::<Vec<_>>().join("`, `")));
-            ledger.error(node.span(), format!("unknown dialect `{id}`"), "unknown dialect", Some(help));
+            let help = walk::did_you_mean(&id, ids.clone())
+                .unwrap_or_else(|| format!("one of `{}`", ids.collect::<Vec<_>>().join("`, `")));
+            ledger.error(
+                node.span(),
+                format!("unknown dialect `{id}`"),
+                "unknown dialect",
+                Some(help),
+            );
         }
         found
     });
@@ -31,31 +44,59 @@ pub(super) fn read<'a>(root: &Walk<'a, '_>, ledger: &'a Ledger) -> Option<Seat> 
         metrics: seat.texts("metrics"),
         api_key_env: key(&seat, ledger),
         restore: seat.text("restore"),
-        occupancy: if seat.flag("together") == Some(true) { Occupancy::SideBySide } else { Occupancy::OneAtATime },
+        occupancy: if seat.flag("together") == Some(true) {
+            Occupancy::SideBySide
+        } else {
+            Occupancy::OneAtATime
+        },
         gpus: gpus(&seat, ledger),
-        clock_floor_mhz: seat.get("clock_floor").and_then(|node| megahertz(ledger, node)),
+        clock_floor_mhz: seat
+            .get("clock_floor")
+            .and_then(|node| megahertz(ledger, node)),
     };
     seat.close(&[]);
     Some(read)
 }
 
-const ONE: Ranks = Ranks { tp: 1, pp: 1, dp: 1, nodes: 1 };
+const ONE: Ranks = Ranks {
+    tp: 1,
+    pp: 1,
+    dp: 1,
+    nodes: 1,
+};
 
 /// A URL of the web; a key written into it is refused.
 pub(super) fn url(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<String> {
     let text = walk::text(ledger, node, key)?;
-    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let rest = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"));
     match rest {
         None => {
-            ledger.error(node.span(), format!("`{text}` is no URL of a server"), "begins with neither `http://` nor `https://`", Some("write `http://127.0.0.1:8000`".into()));
+            ledger.error(
+                node.span(),
+                format!("`{text}` is no URL of a server"),
+                "begins with neither `http://` nor `https://`",
+                Some("write `http://127.0.0.1:8000`".into()),
+            );
             None
         }
         Some(rest) if rest.is_empty() || rest.starts_with(['/', ':']) => {
-            ledger.error(node.span(), format!("`{text}` names no host"), "no host", Some("write `http://127.0.0.1:8000`".into()));
+            ledger.error(
+                node.span(),
+                format!("`{text}` names no host"),
+                "no host",
+                Some("write `http://127.0.0.1:8000`".into()),
+            );
             None
         }
         Some(rest) if rest.split('/').next().is_some_and(|a| a.contains('@')) => {
-            ledger.error(node.span(), "the URL holds a user or password", "a secret in a gate file", Some("name its environment variable: `api_key_env = \"NAME\"`".into()));
+            ledger.error(
+                node.span(),
+                "the URL holds a user or password",
+                "a secret in a gate file",
+                Some("name its environment variable: `api_key_env = \"NAME\"`".into()),
+            );
             None
         }
         Some(_) => Some(text.trim_end_matches('/').to_owned()),
@@ -64,41 +105,84 @@ pub(super) fn url(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<Stri
 
 fn key(seat: &Walk<'_, '_>, ledger: &Ledger) -> Option<String> {
     if let Some(node) = seat.get("api_key") {
-        ledger.error(node.span(), "an API key has no place in a gate file", "a secret in a gate file", Some("name the environment variable that holds it: `api_key_env = \"NAME\"`".into()));
+        ledger.error(
+            node.span(),
+            "an API key has no place in a gate file",
+            "a secret in a gate file",
+            Some("name the environment variable that holds it: `api_key_env = \"NAME\"`".into()),
+        );
     }
     seat.text("api_key_env")
 }
 
 fn ranks(ledger: &Ledger, node: Node<'_, '_>) -> Ranks {
     if let DeValue::Table(_) = node.get_ref() {
-        let Some(table) = walk::table(ledger, node, "ranks", "`ranks`") else { return ONE };
-        let size = |key| table.count(key, 1, 4096).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
-        let ranks = Ranks { tp: size("tp"), pp: size("pp"), dp: size("dp"), nodes: size("nodes") };
+        let Some(table) = walk::table(ledger, node, "ranks", "`ranks`") else {
+            return ONE;
+        };
+        let size = |key| {
+            table
+                .count(key, 1, 4096)
+                .and_then(|n| u32::try_from(n).ok())
+                .unwrap_or(1)
+        };
+        let ranks = Ranks {
+            tp: size("tp"),
+            pp: size("pp"),
+            dp: size("dp"),
+            nodes: size("nodes"),
+        };
         table.close(&[]);
         return ranks;
     }
     let tp = walk::whole(ledger, node, "ranks", 1, 4096).and_then(|n| u32::try_from(n).ok());
-    Ranks { tp: tp.unwrap_or(1), ..ONE }
+    Ranks {
+        tp: tp.unwrap_or(1),
+        ..ONE
+    }
 }
 
 fn gpus(seat: &Walk<'_, '_>, ledger: &Ledger) -> Vec<u32> {
-    let Some(node) = seat.get("gpus") else { return Vec::new() };
-    let DeValue::Array(list) = node.get_ref() else {
-        walk::wrong_type(ledger, node, "gpus", "a list of GPU indices, as in `[0, 1]`");
+    let Some(node) = seat.get("gpus") else {
         return Vec::new();
     };
-    list.iter().filter_map(|n| walk::whole(ledger, n, "gpus", 0, 1023)).filter_map(|n| u32::try_from(n).ok()).collect()
+    let DeValue::Array(list) = node.get_ref() else {
+        walk::wrong_type(
+            ledger,
+            node,
+            "gpus",
+            "a list of GPU indices, as in `[0, 1]`",
+        );
+        return Vec::new();
+    };
+    list.iter()
+        .filter_map(|n| walk::whole(ledger, n, "gpus", 0, 1023))
+        .filter_map(|n| u32::try_from(n).ok())
+        .collect()
 }
 
 fn megahertz(ledger: &Ledger, node: Node<'_, '_>) -> Option<u32> {
     let help = || Some("write `\"1500 MHz\"`".to_owned());
     let Some(text) = node.get_ref().as_str() else {
-        ledger.error(node.span(), "`clock_floor` takes a clock with its unit", "a clock has a unit", help());
+        ledger.error(
+            node.span(),
+            "`clock_floor` takes a clock with its unit",
+            "a clock has a unit",
+            help(),
+        );
         return None;
     };
-    let found = text.trim().strip_suffix("MHz").and_then(|n| n.trim().parse().ok());
+    let found = text
+        .trim()
+        .strip_suffix("MHz")
+        .and_then(|n| n.trim().parse().ok());
     if found.is_none() {
-        ledger.error(node.span(), format!("`{text}` is no clock"), "not a clock", help());
+        ledger.error(
+            node.span(),
+            format!("`{text}` is no clock"),
+            "not a clock",
+            help(),
+        );
     }
     found
 }
@@ -108,13 +192,23 @@ pub(super) fn log(ledger: &Ledger, node: Node<'_, '_>) -> Option<LogSource> {
     let table = walk::table(ledger, node, "log", "`log`")?;
     let file = table.text("file").map(LogSource::File);
     let docker = table.text("docker").map(LogSource::Docker);
-    let command = table.get("command").map(|n| LogSource::Command(walk::texts(ledger, n, "command")));
+    let command = table
+        .get("command")
+        .map(|n| LogSource::Command(walk::texts(ledger, n, "command")));
     let journald = table.text("journald").map(LogSource::Journald);
     let kubernetes = table.text("kubernetes").map(LogSource::Kubernetes);
     table.close(&[]);
-    let mut given: Vec<LogSource> = [file, docker, command, journald, kubernetes].into_iter().flatten().collect();
+    let mut given: Vec<LogSource> = [file, docker, command, journald, kubernetes]
+        .into_iter()
+        .flatten()
+        .collect();
     if given.len() > 1 {
-        ledger.error(node.span(), "a log has one source", format!("{} sources", given.len()), Some("keep one of `file`, `docker`, `command`, `journald`, `kubernetes`".into()));
+        ledger.error(
+            node.span(),
+            "a log has one source",
+            format!("{} sources", given.len()),
+            Some("keep one of `file`, `docker`, `command`, `journald`, `kubernetes`".into()),
+        );
     }
     if given.is_empty() {
         ledger.error(node.span(), "a log has a source", "none named", Some("write `{ file = \"…\" }`, `{ docker = \"…\" }`, `{ command = [\"…\"] }`, `{ journald = \"…\" }` or `{ kubernetes = \"…\" }`".into()));

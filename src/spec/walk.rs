@@ -18,17 +18,42 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// Puts an error down.
-    pub(super) fn error(&self, span: Range<usize>, message: impl Into<String>, label: impl Into<String>, help: Option<String>) {
+    pub(super) fn error(
+        &self,
+        span: Range<usize>,
+        message: impl Into<String>,
+        label: impl Into<String>,
+        help: Option<String>,
+    ) {
         self.put(Severity::Error, span, message.into(), label.into(), help);
     }
 
     /// Puts a warning down.
-    pub(super) fn warn(&self, span: Range<usize>, message: impl Into<String>, label: impl Into<String>, help: Option<String>) {
+    pub(super) fn warn(
+        &self,
+        span: Range<usize>,
+        message: impl Into<String>,
+        label: impl Into<String>,
+        help: Option<String>,
+    ) {
         self.put(Severity::Warning, span, message.into(), label.into(), help);
     }
 
-    fn put(&self, severity: Severity, span: Range<usize>, message: String, label: String, help: Option<String>) {
-        self.faults.borrow_mut().push(Fault { span, message, label, help, severity });
+    fn put(
+        &self,
+        severity: Severity,
+        span: Range<usize>,
+        message: String,
+        label: String,
+        help: Option<String>,
+    ) {
+        self.faults.borrow_mut().push(Fault {
+            span,
+            message,
+            label,
+            help,
+            severity,
+        });
     }
 
     /// Everything, in the order of the file.
@@ -55,14 +80,28 @@ pub(super) struct Walk<'a, 'd> {
 pub(super) type Node<'a, 'd> = &'a Spanned<DeValue<'d>>;
 
 impl<'a, 'd> Walk<'a, 'd> {
-    pub(super) fn new(ledger: &'a Ledger, table: &'a DeTable<'d>, what: impl Into<String>, span: Range<usize>) -> Self {
-        Self { ledger, table, what: what.into(), span, known: RefCell::default() }
+    pub(super) fn new(
+        ledger: &'a Ledger,
+        table: &'a DeTable<'d>,
+        what: impl Into<String>,
+        span: Range<usize>,
+    ) -> Self {
+        Self {
+            ledger,
+            table,
+            what: what.into(),
+            span,
+            known: RefCell::default(),
+        }
     }
 
     /// Every key with its value, in the order of the file.
     pub(super) fn entries(&self) -> Vec<(&'a str, Range<usize>, Node<'a, 'd>)> {
-        let mut all: Vec<_> =
-            self.table.iter().map(|(k, v)| (k.get_ref().as_ref(), k.span(), v)).collect();
+        let mut all: Vec<_> = self
+            .table
+            .iter()
+            .map(|(k, v)| (k.get_ref().as_ref(), k.span(), v))
+            .collect();
         all.sort_by_key(|(_, span, _)| span.start);
         all
     }
@@ -70,7 +109,10 @@ impl<'a, 'd> Walk<'a, 'd> {
     /// The value of a key, which from now on counts as known.
     pub(super) fn get(&self, key: &'static str) -> Option<Node<'a, 'd>> {
         self.known.borrow_mut().insert(key);
-        self.table.iter().find(|(k, _)| k.get_ref().as_ref() == key).map(|(_, v)| v)
+        self.table
+            .iter()
+            .find(|(k, _)| k.get_ref().as_ref() == key)
+            .map(|(_, v)| v)
     }
 
     /// Place of a key, or of the table.
@@ -109,27 +151,38 @@ impl<'a, 'd> Walk<'a, 'd> {
     }
 
     pub(super) fn count(&self, key: &'static str, least: u64, most: u64) -> Option<u64> {
-        self.get(key).and_then(|node| whole(self.ledger, node, key, least, most))
+        self.get(key)
+            .and_then(|node| whole(self.ledger, node, key, least, most))
     }
 
     pub(super) fn texts(&self, key: &'static str) -> Vec<String> {
-        self.get(key).map(|node| texts(self.ledger, node, key)).unwrap_or_default()
+        self.get(key)
+            .map(|node| texts(self.ledger, node, key))
+            .unwrap_or_default()
     }
 
     pub(super) fn time(&self, key: &'static str) -> Option<Duration> {
-        self.get(key).and_then(|node| seconds(self.ledger, node, key)).map(Duration::from_secs_f64)
+        self.get(key)
+            .and_then(|node| seconds(self.ledger, node, key))
+            .map(Duration::from_secs_f64)
     }
 
     /// A table under a key.
     pub(super) fn table(&self, key: &'static str, what: impl Into<String>) -> Option<Walk<'a, 'd>> {
-        self.get(key).and_then(|node| table(self.ledger, node, key, what))
+        self.get(key)
+            .and_then(|node| table(self.ledger, node, key, what))
     }
 
     /// One table or a list of tables under a key.
     pub(super) fn tables(&self, key: &'static str, what: &str) -> Vec<Walk<'a, 'd>> {
-        let Some(node) = self.get(key) else { return Vec::new() };
+        let Some(node) = self.get(key) else {
+            return Vec::new();
+        };
         match node.get_ref() {
-            DeValue::Array(list) => list.iter().filter_map(|n| table(self.ledger, n, key, what)).collect(),
+            DeValue::Array(list) => list
+                .iter()
+                .filter_map(|n| table(self.ledger, n, key, what))
+                .collect(),
             _ => table(self.ledger, node, key, what).into_iter().collect(),
         }
     }
@@ -142,7 +195,12 @@ impl<'a, 'd> Walk<'a, 'd> {
             if !all.contains(&key) {
                 let help = did_you_mean(key, all.iter().copied())
                     .unwrap_or_else(|| format!("{} knows `{}`", self.what, all.join("`, `")));
-                self.ledger.error(span, format!("unknown key `{key}` in {}", self.what), "unknown key", Some(help));
+                self.ledger.error(
+                    span,
+                    format!("unknown key `{key}` in {}", self.what),
+                    "unknown key",
+                    Some(help),
+                );
             }
         }
     }
@@ -154,11 +212,19 @@ pub(super) fn head(span: &Range<usize>) -> Range<usize> {
 }
 
 /// `did you mean …` for the nearest of some names.
-pub(super) fn did_you_mean<'n>(given: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
+pub(super) fn did_you_mean<'n>(
+    given: &str,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Option<String> {
     let given = given.to_lowercase();
     let near = names
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&given, &name.to_lowercase()), name))
+        .map(|name| {
+            (
+                strsim::damerau_levenshtein(&given, &name.to_lowercase()),
+                name,
+            )
+        })
         // A third of the word may be wrong; more is another word.
         .filter(|(distance, name)| *distance <= (name.chars().count().max(3) / 3).max(1))
         .min_by_key(|(distance, _)| *distance)?;
@@ -167,11 +233,20 @@ pub(super) fn did_you_mean<'n>(given: &str, names: impl IntoIterator<Item = &'n 
 
 pub(super) fn wrong_type(ledger: &Ledger, node: Node<'_, '_>, key: &str, wanted: &str) {
     let found = node.get_ref().type_str();
-    ledger.error(node.span(), format!("`{key}` takes {wanted}, not {} {found}", article(found)), format!("{} {found}", article(found)), None);
+    ledger.error(
+        node.span(),
+        format!("`{key}` takes {wanted}, not {} {found}", article(found)),
+        format!("{} {found}", article(found)),
+        None,
+    );
 }
 
 fn article(noun: &str) -> &'static str {
-    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    }
 }
 
 pub(super) fn text(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<String> {
@@ -192,16 +267,33 @@ pub(super) fn texts(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Vec<Strin
     }
 }
 
-pub(super) fn whole(ledger: &Ledger, node: Node<'_, '_>, key: &str, least: u64, most: u64) -> Option<u64> {
+pub(super) fn whole(
+    ledger: &Ledger,
+    node: Node<'_, '_>,
+    key: &str,
+    least: u64,
+    most: u64,
+) -> Option<u64> {
     let Some(number) = node.get_ref().as_integer() else {
         wrong_type(ledger, node, key, "a whole number");
         return None;
     };
     let digits = number.as_str().replace('_', "");
-    match u64::from_str_radix(digits.trim_start_matches("0x").trim_start_matches("0o").trim_start_matches("0b"), number.radix()) {
+    match u64::from_str_radix(
+        digits
+            .trim_start_matches("0x")
+            .trim_start_matches("0o")
+            .trim_start_matches("0b"),
+        number.radix(),
+    ) {
         Ok(n) if (least..=most).contains(&n) => Some(n),
         _ => {
-            ledger.error(node.span(), format!("`{key}` takes a whole number from {least} to {most}"), "out of range", None);
+            ledger.error(
+                node.span(),
+                format!("`{key}` takes a whole number from {least} to {most}"),
+                "out of range",
+                None,
+            );
             None
         }
     }
@@ -218,7 +310,12 @@ pub(super) fn number(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<f
     };
     let parsed = digits.parse::<f64>().ok().filter(|x| x.is_finite());
     if parsed.is_none() {
-        ledger.error(node.span(), format!("`{key}` takes a finite number"), "not a finite number", None);
+        ledger.error(
+            node.span(),
+            format!("`{key}` takes a finite number"),
+            "not a finite number",
+            None,
+        );
     }
     parsed
 }
@@ -226,37 +323,76 @@ pub(super) fn number(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<f
 /// A fraction: `0.05` or `"5 %"`.
 pub(super) fn fraction(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<f64> {
     if let Some(text) = node.get_ref().as_str() {
-        let parsed = text.trim().strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
+        let parsed = text
+            .trim()
+            .strip_suffix('%')
+            .and_then(|n| n.trim().parse::<f64>().ok());
         if let Some(percent) = parsed.filter(|p| (0.0..=100.0).contains(p)) {
             return Some(percent / 100.0);
         }
-        ledger.error(node.span(), format!("`{key}` takes a fraction"), "not a fraction", Some("write `0.05` or `\"5 %\"`".into()));
+        ledger.error(
+            node.span(),
+            format!("`{key}` takes a fraction"),
+            "not a fraction",
+            Some("write `0.05` or `\"5 %\"`".into()),
+        );
         return None;
     }
     let x = number(ledger, node, key)?;
     if (0.0..=1.0).contains(&x) {
         return Some(x);
     }
-    ledger.error(node.span(), format!("`{key}` takes a fraction from 0 to 1"), "not a fraction", Some("write `0.05` or `\"5 %\"`".into()));
+    ledger.error(
+        node.span(),
+        format!("`{key}` takes a fraction from 0 to 1"),
+        "not a fraction",
+        Some("write `0.05` or `\"5 %\"`".into()),
+    );
     None
 }
 
 /// A time in seconds: `"90 s"`, `"45m"`, `"250 ms"`.
 pub(super) fn seconds(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<f64> {
-    const UNITS: &[(&str, f64)] = &[("ms", 0.001), ("s", 1.0), ("m", 60.0), ("min", 60.0), ("h", 3600.0)];
+    const UNITS: &[(&str, f64)] = &[
+        ("ms", 0.001),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("min", 60.0),
+        ("h", 3600.0),
+    ];
     let help = || Some("write `\"90 s\"`, `\"45m\"`, `\"250 ms\"` or `\"2h\"`".to_owned());
     let Some(text) = node.get_ref().as_str() else {
-        ledger.error(node.span(), format!("`{key}` takes a time with its unit"), "a time has a unit", help());
+        ledger.error(
+            node.span(),
+            format!("`{key}` takes a time with its unit"),
+            "a time has a unit",
+            help(),
+        );
         return None;
     };
-    let split = text.trim().find(|c: char| c.is_alphabetic()).unwrap_or(text.trim().len());
+    let split = text
+        .trim()
+        .find(|c: char| c.is_alphabetic())
+        .unwrap_or(text.trim().len());
     let (digits, unit) = text.trim().split_at(split);
-    let amount = digits.trim().parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
-    let factor = UNITS.iter().find(|(name, _)| *name == unit.trim()).map(|(_, f)| *f);
+    let amount = digits
+        .trim()
+        .parse::<f64>()
+        .ok()
+        .filter(|x| x.is_finite() && *x >= 0.0);
+    let factor = UNITS
+        .iter()
+        .find(|(name, _)| *name == unit.trim())
+        .map(|(_, f)| *f);
     match (amount, factor) {
         (Some(amount), Some(factor)) => Some(amount * factor),
         _ => {
-            ledger.error(node.span(), format!("`{text}` is no time"), "not a time", help());
+            ledger.error(
+                node.span(),
+                format!("`{text}` is no time"),
+                "not a time",
+                help(),
+            );
             None
         }
     }

@@ -28,13 +28,20 @@ impl Run {
     /// One case of the report.
     pub fn case(&self, id: &str) -> &Value {
         let checks = self.report["checks"].as_array().expect("checks");
-        checks.iter().find(|c| c["id"] == id).unwrap_or_else(|| panic!("no case {id}\n{}", self.account()))
+        checks
+            .iter()
+            .find(|c| c["id"] == id)
+            .unwrap_or_else(|| panic!("no case {id}\n{}", self.account()))
     }
 
     /// The reasons of one case.
     pub fn reasons(&self, id: &str) -> Vec<String> {
         let reasons = self.case(id)["reasons"].as_array().expect("reasons");
-        reasons.iter().filter_map(|r| r["text"].as_str()).map(ToOwned::to_owned).collect()
+        reasons
+            .iter()
+            .filter_map(|r| r["text"].as_str())
+            .map(ToOwned::to_owned)
+            .collect()
     }
 
     /// Everything that a failing test should show.
@@ -65,11 +72,25 @@ pub fn run(name: &str, gate: &str) -> Run {
     let file = home.path().join(format!("{name}.toml"));
     std::fs::write(&file, gate).expect("the gate is written");
     let dir = home.path().join("run");
-    let out = sekimon(&["run", path(&file), "--out", path(&dir), "--json", "--seed", "7"]);
+    let out = sekimon(&[
+        "run",
+        path(&file),
+        "--out",
+        path(&dir),
+        "--json",
+        "--seed",
+        "7",
+    ]);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     let report = serde_json::from_slice(&out.stdout)
         .unwrap_or_else(|e| panic!("no report on standard output: {e}\n{said}"));
-    Run { code: out.status.code().unwrap_or(-1), report, dir, said, _home: home }
+    Run {
+        code: out.status.code().unwrap_or(-1),
+        report,
+        dir,
+        said,
+        _home: home,
+    }
 }
 
 fn path(path: &Path) -> &str {
@@ -78,15 +99,31 @@ fn path(path: &Path) -> &str {
 
 /// The quickstart gate, smaller, with these faults on both candidates.
 pub fn quickstart(faults: &[&str]) -> String {
-    let mut gate = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/gates/quickstart.toml")).expect("a gate");
-    let flags: String = faults.iter().map(|f| format!(", \"--fault\", \"{f}\"")).collect();
-    for build in ["\"--path\", \"lna2\", \"--ranks\", \"8\", \"--draft-k\", \"3\"", "\"--path\", \"lna2\", \"--ranks\", \"8\", \"--no-spec\""] {
+    let mut gate = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/gates/quickstart.toml"
+    ))
+    .expect("a gate");
+    let flags: String = faults
+        .iter()
+        .map(|f| format!(", \"--fault\", \"{f}\""))
+        .collect();
+    for build in [
+        "\"--path\", \"lna2\", \"--ranks\", \"8\", \"--draft-k\", \"3\"",
+        "\"--path\", \"lna2\", \"--ranks\", \"8\", \"--no-spec\"",
+    ] {
         assert!(gate.contains(build), "the quickstart gate has changed");
         gate = gate.replace(build, &format!("{build}{flags}"));
     }
     for (long, short) in [
-        ("workloads  = [\"code\", \"en\", \"ja\"]\nstreams    = [1, 4]", "workloads  = [\"code\"]\nstreams    = [1, 4]"),
-        ("workloads  = [\"code\", \"en\", \"ja\"]\nstreams    = [1]", "workloads  = [\"code\"]\nstreams    = [1]"),
+        (
+            "workloads  = [\"code\", \"en\", \"ja\"]\nstreams    = [1, 4]",
+            "workloads  = [\"code\"]\nstreams    = [1, 4]",
+        ),
+        (
+            "workloads  = [\"code\", \"en\", \"ja\"]\nstreams    = [1]",
+            "workloads  = [\"code\"]\nstreams    = [1]",
+        ),
         ("  \"en/1\"   = { accept_length = \">= 1.5\" }\n", ""),
         ("  \"ja/1\"   = { accept_length = \">= 1.3\" }\n", ""),
         ("tokens = 166_000", "tokens = 12_000"),
@@ -94,7 +131,10 @@ pub fn quickstart(faults: &[&str]) -> String {
         ("corpora = [\"en\", \"ja\"]", "corpora = [\"en\"]"),
         ("repeats    = 7", "repeats    = 5"),
     ] {
-        assert!(gate.contains(long), "the quickstart gate has changed: {long}");
+        assert!(
+            gate.contains(long),
+            "the quickstart gate has changed: {long}"
+        );
         gate = gate.replace(long, short);
     }
     gate
@@ -105,6 +145,12 @@ pub fn with_log_file(gate: &str) -> String {
     let dir = std::env::temp_dir().join(format!("sekimon-test-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a folder");
     let log = dir.join("sim-{port}.log");
-    gate.replace("\"--port\", \"{port}\"", &format!("\"--port\", \"{{port}}\", \"--log\", {:?}", path(&log)))
-        .replace("together = true", &format!("log      = {{ file = {:?} }}\ntogether = true", path(&log)))
+    gate.replace(
+        "\"--port\", \"{port}\"",
+        &format!("\"--port\", \"{{port}}\", \"--log\", {:?}", path(&log)),
+    )
+    .replace(
+        "together = true",
+        &format!("log      = {{ file = {:?} }}\ntogether = true", path(&log)),
+    )
 }
