@@ -30,7 +30,7 @@ pub(super) fn score(ids: &[u32], options: &Options, asked: u64) -> Vec<Scored> {
     scores
 }
 
-fn one(all: &[f64; VOCABULARY], id: u32, options: &Options, asked: u64, place: usize) -> Scored {
+fn one(all: &[f64], id: u32, options: &Options, asked: u64, place: usize) -> Scored {
     let best = super::model::likeliest(all);
     let mut logprob = all[id as usize].ln();
     if options.has(Fault::ShiftedLogprobs) {

@@ -5,7 +5,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::fault::Fault;
 use super::model::{State, likeliest};
 use super::options::Options;
-use super::tokenizer::{END, VOCABULARY};
+use super::tokenizer::END;
 use crate::workload::splitmix::SplitMix64;
 
 /// What a request asks of the engine.
@@ -178,7 +178,7 @@ impl Sequence {
         (token, all[token as usize].max(f64::MIN_POSITIVE).ln())
     }
 
-    fn sample(&mut self, all: &[f64; VOCABULARY]) -> u32 {
+    fn sample(&mut self, all: &[f64]) -> u32 {
         let sharp: Vec<f64> = all
             .iter()
             .map(|p| p.powf(1.0 / self.ask.temperature))
