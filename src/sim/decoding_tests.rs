@@ -34,6 +34,8 @@ fn ask(question: &str, max_tokens: u64) -> Ask {
         ignore_end: false,
         stop: Vec::new(),
         salt: None,
+        uncached: false,
+        top: 0,
     }
 }
 
@@ -46,10 +48,10 @@ fn answer(ask: Ask, options: &Options) -> Answered {
         let step = sequence.step(options);
         answered.steps += 1;
         answered.accepted += step.accepted;
-        answered.finished = step.finished;
-        for (id, logprob) in step.tokens {
-            answered.ids.push(id);
-            answered.logprobs.push(logprob);
+        answered.finished = step.finished.map(|f| f.reason);
+        for told in step.tokens {
+            answered.ids.push(told.id);
+            answered.logprobs.push(told.logprob.unwrap());
         }
     }
     answered
