@@ -28,7 +28,7 @@ pub(super) fn disturbances(
 }
 
 /// Every invariant of one window; none where the seat has no counters.
-pub fn of_window(view: &View<'_>, window: &Window, kind: &dyn Planned) -> Vec<Invariant> {
+pub(super) fn of_window(view: &View<'_>, window: &Window, kind: &dyn Planned) -> Vec<Invariant> {
     let Some(metrics) = view.dialect.and_then(|d| d.metrics.as_ref()) else {
         return Vec::new();
     };

@@ -38,7 +38,7 @@ fn one(all: &[f64; VOCABULARY], id: u32, options: &Options, asked: u64, place: u
         logprob = all[(id as usize * 7 + 13) % VOCABULARY].ln();
     }
     if options.has(Fault::OrderDependentLogprobs) {
-        logprob -= 0.3 * ((asked % 5) as f64) * f64::from(u8::from(place % 3 == 0));
+        logprob -= 0.3 * ((asked % 5) as f64) * f64::from(u8::from(place.is_multiple_of(3)));
     }
     if options.has(Fault::ZeroLogprobs) {
         logprob = 0.0;
