@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Rooms in the order of imports: each may name only those before it.
 const ROOMS: &[&str] = &[
     "stats", "workload", "quality", "dialect", "spec", "evidence", "plan", "judge", "check",
-    "archive", "report", "drive", "witness", "seat", "run", "sim", "cli",
+    "archive", "report", "drill", "drive", "witness", "seat", "run", "sim", "cli",
 ];
 
 fn sources(dir: &str) -> Vec<PathBuf> {
@@ -51,9 +51,12 @@ fn code(path: &Path) -> String {
         .join("\n")
 }
 
+/// A file that its room declares under `#[cfg(test)]`.
 fn is_test_file(path: &Path) -> bool {
-    path.file_stem()
-        .is_some_and(|s| s.to_string_lossy().ends_with("tests"))
+    let stem = path.file_stem().expect("a name").to_string_lossy();
+    let front = path.with_file_name("mod.rs");
+    let declared = fs::read_to_string(front).unwrap_or_default();
+    stem.ends_with("tests") || declared.contains(&format!("#[cfg(test)]\nmod {stem};"))
 }
 
 #[test]

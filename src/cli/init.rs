@@ -248,7 +248,7 @@ fn starter(init: &Init, survey: &Survey) -> String {
         let _ = writeln!(
             text,
             "\n[[check]]\nkind   = \"needle\"\npath   = \"serving\"\ntokens = {}\nexpect = {{ answer = \"is exact\" }}",
-            (room * 2 / 3).min(166_000).max(512)
+            (room * 2 / 3).clamp(512, 166_000)
         );
     }
     if survey.logprobs.is_ok() {

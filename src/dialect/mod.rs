@@ -8,6 +8,7 @@ mod lmdeploy;
 mod mistralrs;
 mod ollama;
 mod preset;
+mod ranks;
 mod sglang;
 mod tabbyapi;
 mod tensorrt_llm;
@@ -15,6 +16,8 @@ mod tgi;
 mod transformers;
 mod vllm;
 mod vllm_presets;
+
+pub use ranks::Ranks;
 
 pub use preset::{ForbiddenLine, LaterScope, Part, Preset, PresetLine, Scope};
 

@@ -1,6 +1,6 @@
 //! Known proofs of path: lines that announce or refute one, counters that must move or stand still.
 
-use crate::spec::gate::Ranks;
+use super::Ranks;
 
 /// How many times a line is printed when all is well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -109,14 +109,28 @@ pub(super) fn cache(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
     })
 }
 
+/// Edits the answers of the measured windows, not those of the controls.
+fn measured(
+    evidence: &mut Evidence,
+    target: &Target<'_>,
+    edit: impl Fn(&mut Exchange),
+) -> Injection {
+    let mut changed = false;
+    for window in windows(evidence, target).filter(|w| w.part == "measure") {
+        window.exchanges.iter_mut().for_each(&edit);
+        changed |= !window.exchanges.is_empty();
+    }
+    done_if(changed, NO_ANSWERS)
+}
+
 /// The answer is another value.
 pub(super) fn mistake(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
-    each(evidence, target, |e| e.text = "00000000".into())
+    measured(evidence, target, |e| e.text = "00000000".into())
 }
 
 /// The answer is empty.
 pub(super) fn empty(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
-    each(evidence, target, |e| e.text.clear())
+    measured(evidence, target, |e| e.text.clear())
 }
 
 /// The health route answers HTTP 500.

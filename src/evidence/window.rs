@@ -6,6 +6,7 @@ use super::absence::Sighting;
 use super::environ::Environ;
 use super::exchange::Exchange;
 use super::exposition::Exposition;
+use super::gpu::GpuSummary;
 use super::libraries::Library;
 use super::mounts::Mount;
 use super::processes::{Pins, ProcessSet};
@@ -104,8 +105,7 @@ pub struct Window {
     /// The seat's processes at both ends.
     pub processes: PinTestimony,
     /// GPUs over the window; absent without NVML.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gpu: Option<serde_json::Value>,
+    pub gpu: Sighting<Vec<GpuSummary>>,
     /// Conditions of the requests that decide comparability (temperature, max tokens, salt policy, corpus digest …), sorted by name.
     #[serde(default)]
     pub conditions: Vec<(String, String)>,

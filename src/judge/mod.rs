@@ -6,6 +6,7 @@ pub mod case;
 mod estimate;
 pub mod figure;
 pub mod finding;
+mod gpu;
 mod limit;
 pub mod log;
 pub mod movement;

@@ -19,7 +19,7 @@ use crate::evidence::window::Window;
 use crate::spec::gate::{Count, CounterClaim, LineClaim, PathSpec, Ranks, RefutingLine};
 
 /// The proof of a path in the windows of a case on one build.
-pub fn prove(view: &View<'_>, path: &PathSpec, windows: &[&Window]) -> Proof {
+pub(super) fn prove(view: &View<'_>, path: &PathSpec, windows: &[&Window]) -> Proof {
     let mut items = Vec::new();
     for claim in &path.announced {
         items.extend(per_boot(windows, |w| announced(view, claim, w)));
@@ -301,7 +301,7 @@ fn still(view: &View<'_>, claim: &CounterClaim, windows: &[&Window]) -> ProofIte
         match counters::movement(ends.before, ends.after, &selector, &process(view, ends)) {
             Movement::Absent | Movement::Still { .. } => {}
             Movement::Moved { by } => moving.push(format!("{} (by {by})", window.id)),
-            Movement::AppearedDuring { at, .. } if at == 0.0 => {}
+            Movement::AppearedDuring { at: 0.0, .. } => {}
             Movement::AppearedDuring { at, .. } => moving.push(format!("{} (by {at})", window.id)),
             Movement::Reset { .. } => unread.push(format!("{} (reset)", window.id)),
         }

@@ -1,10 +1,12 @@
 //! What must hold for a window to be a measurement at all: one process, nobody else, the load that was meant.
 
 use super::finding::Reason;
+use super::gpu;
 use super::movement;
 use super::sample::View;
 use super::verdict::Verdict;
 use crate::evidence::invariants::{Expected, Holds, Invariant, invariants};
+use crate::evidence::processes::Difference;
 use crate::evidence::window::Window;
 use crate::plan::{Planned, task::Task};
 
@@ -24,11 +26,45 @@ pub(super) fn disturbances(
             }
         }
     }
+    for window in windows.iter().filter(|w| !w.exchanges.is_empty()) {
+        for told in gpu::disturbances(view, window)
+            .into_iter()
+            .chain(moved_processes(window))
+        {
+            if !reasons.iter().any(|r| r.code == told.code) {
+                reasons.push(told);
+            }
+        }
+    }
     reasons
 }
 
+/// The processes at the port are not the same at both ends of the window.
+fn moved_processes(window: &Window) -> Option<Reason> {
+    let (before, after) = (
+        window.processes.before.seen()?,
+        window.processes.after.seen()?,
+    );
+    let change = before
+        .same_as(after)
+        .into_iter()
+        .find(Difference::breaks_identity)?;
+    Some(Reason::new(
+        "precondition.processes",
+        Verdict::Inconclusive,
+        format!(
+            "{}: the processes at the port changed inside the window: {change}",
+            window.id
+        ),
+        format!(
+            "{}: 窓の中で席のプロセスが入れ替わった: {change}",
+            window.id
+        ),
+    ))
+}
+
 /// Every invariant of one window; none where the seat has no counters.
-pub fn of_window(view: &View<'_>, window: &Window, kind: &dyn Planned) -> Vec<Invariant> {
+pub(super) fn of_window(view: &View<'_>, window: &Window, kind: &dyn Planned) -> Vec<Invariant> {
     let Some(metrics) = view.dialect.and_then(|d| d.metrics.as_ref()) else {
         return Vec::new();
     };

@@ -15,10 +15,12 @@ use crate::archive::record::{Record, Start};
 use crate::archive::rundir::{ArchiveError, RunDir, sha256_hex};
 use crate::drive::cancel::Cancel;
 use crate::drive::client::Secret;
+use crate::evidence::absence::Absent;
 use crate::evidence::exchange::{Exchange, Outcome};
 use crate::plan::task::Task;
 use crate::plan::{Plan, PlannedWindow, Step, WARM_UP};
 use crate::spec::gate::Gate;
+use crate::witness::gpu::GpuWitness;
 
 /// What a run is asked to do.
 #[derive(Debug)]
@@ -86,7 +88,9 @@ pub async fn conduct(
     let began = Instant::now();
     let dir = RunDir::create(order.dir.clone(), &order.gate.source)?;
     let mut journal = dir.journal()?;
-    journal.append(&Record::Start(Box::new(start(&order))))?;
+    // NVML is loaded once; without it the windows say why they know nothing of the GPUs.
+    let gpu = GpuWitness::open();
+    journal.append(&Record::Start(Box::new(start(&order, &gpu))))?;
     listener(Progress::Planned {
         windows: order.plan.windows().count(),
         boots: order.plan.boots(),
@@ -101,6 +105,7 @@ pub async fn conduct(
         lost: BTreeMap::new(),
         unreachable: Vec::new(),
         boots: 0,
+        gpu,
     };
     let walked = walker.walk(listener).await;
     // Whatever happened, nothing that we started is left at the seat.
@@ -127,7 +132,7 @@ pub async fn conduct(
     })
 }
 
-fn start(order: &Order<'_>) -> Start {
+fn start(order: &Order<'_>, gpu: &Result<GpuWitness, Absent>) -> Start {
     Start {
         id: order.id.clone(),
         started: jiff::Timestamp::now().to_string(),
@@ -139,7 +144,10 @@ fn start(order: &Order<'_>) -> Start {
         seat_override: order.seat_override.clone(),
         earlier_runs: order.earlier_runs,
         host: host::facts(),
-        gpu: Vec::new(),
+        gpu: gpu
+            .as_ref()
+            .map(|g| host::gpus(g.identities()))
+            .unwrap_or_default(),
         references: references::read(order.gate, order.gate_dir),
     }
 }
@@ -154,6 +162,7 @@ struct Walker<'a> {
     lost: BTreeMap<String, String>,
     unreachable: Vec<(String, String)>,
     boots: u32,
+    gpu: Result<GpuWitness, Absent>,
 }
 
 impl<'a> Walker<'a> {
@@ -295,7 +304,7 @@ impl<'a> Walker<'a> {
             Task::Pack(task) => Prepared::Done(pack::compare(task, gate_dir)),
             Task::Audit(_) | Task::External(_) => Prepared::Look,
         };
-        let open = Open::open(self.dir, stage, planned, case).await?;
+        let open = Open::open(self.dir, stage, planned, case, &self.gpu).await?;
         let outcome: Yield = match prepared {
             Prepared::Load(load) => {
                 load::perform(stage, load, open.opened(), self.cancel, &mut sink).await

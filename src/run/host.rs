@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use crate::evidence::gpu::GpuIdentity;
+
 /// Kernel, processor, cores and memory, name and value; what cannot be read is left out.
 pub fn facts() -> Vec<(String, String)> {
     let mut facts = Vec::new();
@@ -38,4 +40,16 @@ pub fn facts() -> Vec<(String, String)> {
     });
     add("memory", memory);
     facts
+}
+
+/// Name, driver and UUID of each GPU, name and value.
+pub fn gpus(identities: &[GpuIdentity]) -> Vec<(String, String)> {
+    identities
+        .iter()
+        .map(|gpu| {
+            let told = [&gpu.name, &gpu.driver, &gpu.vbios, &gpu.uuid];
+            let value: Vec<&str> = told.into_iter().flatten().map(String::as_str).collect();
+            (format!("GPU {}", gpu.index), value.join(" · "))
+        })
+        .collect()
 }

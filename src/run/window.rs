@@ -10,7 +10,7 @@ use super::gauges::Sampler;
 use super::residents;
 use crate::archive::rundir::{ArchiveError, RunDir};
 use crate::drive::metrics::scrape;
-use crate::evidence::absence::Sighting;
+use crate::evidence::absence::{Absent, Sighting};
 use crate::evidence::exchange::Exchange;
 use crate::evidence::exposition::Exposition;
 use crate::evidence::log_copy::{LogMark, LogPin};
@@ -20,6 +20,7 @@ use crate::evidence::window::{
 };
 use crate::judge::movement;
 use crate::plan::PlannedWindow;
+use crate::witness::gpu::{GpuWindow, GpuWitness};
 
 /// An open window.
 #[derive(Debug)]
@@ -33,6 +34,7 @@ pub struct Open<'a> {
     mark: Option<LogMark>,
     pins: Sighting<Pins>,
     sampler: Sampler,
+    gpu: Result<GpuWindow, Absent>,
     incidents: Vec<String>,
 }
 
@@ -66,11 +68,16 @@ impl<'a> Open<'a> {
         stage: &mut Stage,
         planned: &'a PlannedWindow,
         case: &'a str,
+        gpu: &Result<GpuWitness, Absent>,
     ) -> Result<Open<'a>, ArchiveError> {
         let mut incidents = Vec::new();
         let mark = mark(stage, &mut incidents).await;
         let pins = residents::pins(&stage.boot.url);
         let before = take(dir, stage, &format!("scrapes/{}.before.prom", planned.id)).await?;
+        let gpu = gpu
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(GpuWitness::window);
         let opened = Instant::now();
         Ok(Self {
             dir,
@@ -82,6 +89,7 @@ impl<'a> Open<'a> {
             mark,
             pins,
             sampler: Sampler::start(stage.client.clone(), stage.dialect, opened),
+            gpu,
             incidents,
         })
     }
@@ -102,6 +110,12 @@ impl<'a> Open<'a> {
     ) -> Result<Window, ArchiveError> {
         let seconds = self.opened.elapsed().as_secs_f64();
         let gauges = self.sampler.stop();
+        let gpu = match self.gpu {
+            Ok(window) => Sighting::Seen {
+                value: window.close(),
+            },
+            Err(absent) => Sighting::Absent(absent),
+        };
         let file = format!("scrapes/{}.after.prom", self.planned.id);
         let after = settled(self.dir, stage, &self.before, &file, &outcome.exchanges).await?;
         let end = mark(stage, &mut self.incidents).await;
@@ -134,7 +148,7 @@ impl<'a> Open<'a> {
                 before: self.pins,
                 after: residents::pins(&stage.boot.url),
             },
-            gpu: None,
+            gpu,
             conditions: outcome.conditions,
             results: outcome.results,
             incidents: self.incidents,

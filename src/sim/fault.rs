@@ -29,7 +29,7 @@ pub enum Fault {
     EarlyStop,
     /// Every logprob is zero.
     ZeroLogprobs,
-    /// Logprobs of the token before.
+    /// Logprobs out of the row of the place before.
     ShiftedLogprobs,
     /// Logprobs that depend on what was asked before.
     OrderDependentLogprobs,
@@ -145,7 +145,7 @@ pub static FAULTS: &[Row] = &[
     Row {
         name: "shifted-logprobs",
         fault: Fault::ShiftedLogprobs,
-        about: "each token has the logprob of a uniform neighbour, not its own",
+        about: "each token has the logprob that the place before its own gives it",
     },
     Row {
         name: "order-dependent-logprobs",

@@ -146,7 +146,7 @@ impl State {
 
     fn push_in(&mut self, id: u32, before: &[u32]) {
         // Marks say nothing of the language, and what the model says itself is no evidence.
-        if self.answered_from.is_none() && (id < END || id >= CHARACTERS_FROM) {
+        if self.answered_from.is_none() && !(END..CHARACTERS_FROM).contains(&id) {
             self.weigh(id);
         }
         if self.context.len() > 2 {

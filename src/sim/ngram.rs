@@ -98,11 +98,12 @@ impl Ngram {
     /// Only tokens that were seen are touched: from the longest context on, each gives its share and leaves the rest.
     pub(super) fn add(&self, context: &[u32], weight: f64, into: &mut [f64]) -> f64 {
         let mut known = [None; LONGEST + 1];
-        for length in 0..=self.order.min(context.len()) {
+        let lengths = 0..=self.order.min(context.len());
+        for (length, place) in lengths.zip(&mut known) {
             let Some(after) = self.contexts.get(&key(context, length)) else {
                 break;
             };
-            known[length] = Some(after);
+            *place = Some(after);
         }
         let mut left = weight;
         for after in known.into_iter().rev().flatten() {

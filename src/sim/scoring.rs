@@ -6,7 +6,7 @@ use super::fault::Fault;
 use super::logprobs::{Told, likeliest};
 use super::model::State;
 use super::options::Options;
-use super::tokenizer::{self, VOCABULARY};
+use super::tokenizer;
 
 /// A token of a prompt, scored.
 #[derive(Debug, Clone)]
@@ -31,8 +31,16 @@ pub(super) fn score(ids: &[u32], options: &Options, asked: u64, top: usize) -> V
         rank: None,
     });
     let mut state = State::after(&[*first]);
+    let shifted = options.has(Fault::ShiftedLogprobs);
+    let mut before = state.distribution();
     for id in rest {
-        let all = state.distribution();
+        let own = state.distribution();
+        // Shifted by one: the token is looked up in the row of the place before its own.
+        let all = if shifted {
+            std::mem::replace(&mut before, own)
+        } else {
+            own
+        };
         scores.push(Scored {
             told: Told {
                 id: *id,
@@ -49,11 +57,7 @@ pub(super) fn score(ids: &[u32], options: &Options, asked: u64, top: usize) -> V
 /// The logprob of a token, as wrong as the faults make it.
 fn faulty(all: &[f64], id: u32, options: &Options, asked: u64, place: usize) -> f64 {
     let mut logprob = all[id as usize].ln();
-    if options.has(Fault::ShiftedLogprobs) {
-        // The row of a token that has nothing to do with the one that is asked for.
-        logprob = all[(id as usize * 7 + 13) % VOCABULARY].ln();
-    }
-    if options.has(Fault::OrderDependentLogprobs) && place % 3 == 0 {
+    if options.has(Fault::OrderDependentLogprobs) && place.is_multiple_of(3) {
         logprob -= 0.3 * (asked % 5) as f64;
     }
     if options.has(Fault::ZeroLogprobs) {

@@ -7,6 +7,8 @@ use super::expect::Expectation;
 use super::kind::{Kind, Params};
 use crate::dialect::{Dialect, Scope};
 
+pub use crate::dialect::Ranks;
+
 /// What must hold before a build may take the seat.
 #[derive(Debug, Clone)]
 pub struct Gate {
@@ -53,26 +55,6 @@ pub struct Seat {
     pub gpus: Vec<u32>,
     /// Lowest SM clock in MHz that a figure may have been measured at; absent: none is asked for.
     pub clock_floor_mhz: Option<u32>,
-}
-
-/// How many ranks serve, by dimension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ranks {
-    /// Tensor parallel.
-    pub tp: u32,
-    /// Pipeline parallel.
-    pub pp: u32,
-    /// Data parallel.
-    pub dp: u32,
-    /// Nodes.
-    pub nodes: u32,
-}
-
-impl Ranks {
-    /// Ranks in all.
-    pub fn total(&self) -> u32 {
-        self.tp * self.pp * self.dp
-    }
 }
 
 /// Whether two builds can be up at the same time.

@@ -7,26 +7,26 @@ use serde_json::Value;
 
 /// One run of a gate.
 #[derive(Debug)]
-pub struct Run {
+pub(crate) struct Run {
     /// Exit code.
-    pub code: i32,
+    pub(crate) code: i32,
     /// `report.json`.
-    pub report: Value,
+    pub(crate) report: Value,
     /// Run directory.
-    pub dir: PathBuf,
+    pub(crate) dir: PathBuf,
     /// Standard error.
-    pub said: String,
+    pub(crate) said: String,
     _home: tempfile::TempDir,
 }
 
 impl Run {
     /// The gate's verdict.
-    pub fn verdict(&self) -> &str {
+    pub(crate) fn verdict(&self) -> &str {
         self.report["verdict"].as_str().unwrap_or("none")
     }
 
     /// One case of the report.
-    pub fn case(&self, id: &str) -> &Value {
+    pub(crate) fn case(&self, id: &str) -> &Value {
         let checks = self.report["checks"].as_array().expect("checks");
         checks
             .iter()
@@ -35,7 +35,7 @@ impl Run {
     }
 
     /// The reasons of one case.
-    pub fn reasons(&self, id: &str) -> Vec<String> {
+    pub(crate) fn reasons(&self, id: &str) -> Vec<String> {
         let reasons = self.case(id)["reasons"].as_array().expect("reasons");
         reasons
             .iter()
@@ -45,7 +45,7 @@ impl Run {
     }
 
     /// Everything that a failing test should show.
-    pub fn account(&self) -> String {
+    pub(crate) fn account(&self) -> String {
         let mut text = format!("exit {}\n", self.code);
         for check in self.report["checks"].as_array().into_iter().flatten() {
             text.push_str(&format!("{} {}\n", check["id"], check["verdict"]));
@@ -58,7 +58,7 @@ impl Run {
 }
 
 /// Runs the program in the crate's folder.
-pub fn sekimon(arguments: &[&str]) -> Output {
+pub(crate) fn sekimon(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_sekimon"))
         .args(arguments)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -67,7 +67,7 @@ pub fn sekimon(arguments: &[&str]) -> Output {
 }
 
 /// Runs a gate, given as text, in a folder of its own.
-pub fn run(name: &str, gate: &str) -> Run {
+pub(crate) fn run(name: &str, gate: &str) -> Run {
     let home = tempfile::tempdir().expect("a folder");
     let file = home.path().join(format!("{name}.toml"));
     std::fs::write(&file, gate).expect("the gate is written");
@@ -98,7 +98,7 @@ fn path(path: &Path) -> &str {
 }
 
 /// The quickstart gate, smaller, with these faults on both candidates.
-pub fn quickstart(faults: &[&str]) -> String {
+pub(crate) fn quickstart(faults: &[&str]) -> String {
     let mut gate = std::fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/gates/quickstart.toml"
@@ -141,7 +141,7 @@ pub fn quickstart(faults: &[&str]) -> String {
 }
 
 /// The same gate with each build's log in a file of its own, for faults that need one.
-pub fn with_log_file(gate: &str) -> String {
+pub(crate) fn with_log_file(gate: &str) -> String {
     let dir = std::env::temp_dir().join(format!("sekimon-test-{}", std::process::id()));
     std::fs::create_dir_all(&dir).expect("a folder");
     let log = dir.join("sim-{port}.log");
