@@ -1,7 +1,7 @@
 //! The embedded seat: a small real language model behind a real HTTP server, with faults to switch on.
 //!
-//! The model is an n-gram mixture over bytes and characters, trained at start; decoding, speculation, logprobs, prompts and caches are
-//! real, only the pace is set. It speaks the OpenAI API and vLLM's surface, and says in `owned_by` that it is no vLLM.
+//! The model is an n-gram mixture over bytes and characters, trained at start; decoding, speculation, logprobs, prompts
+//! and caches are real, only the pace is set. It speaks the OpenAI API and vLLM's surface, and says in `owned_by` that it is no vLLM.
 
 mod answer;
 mod counters;
@@ -24,7 +24,11 @@ mod sequence;
 mod server;
 #[cfg(test)]
 mod server_tests;
+#[cfg(test)]
+mod shape_tests;
 mod streaming;
+#[cfg(test)]
+mod test_seat;
 mod texts;
 mod tokenizer;
 mod topic;
