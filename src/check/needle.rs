@@ -323,7 +323,7 @@ fn truncation(window: &Window) -> Option<Reason> {
             "prompt.truncated",
             Verdict::Fail,
             format!("{}: {sent} prompt tokens were sent and {read} were read: the prompt was changed on its way", window.id),
-            format!("{}: 送ったのは {sent} トークン、読まれたのは {read} トークン: 途中で切られている", window.id),
+            format!("{}: 送ったのは {sent} トークン、読まれたのは {read} トークン: 途中でプロンプトが変わっている", window.id),
         )
     })
 }

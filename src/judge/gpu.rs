@@ -117,3 +117,38 @@ fn slow(view: &View<'_>, window: &Window, gpu: &GpuSummary) -> Option<Reason> {
         ),
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What our own witness read on an H200 while somebody else's matrix product ran there.
+    fn recorded() -> Vec<GpuSummary> {
+        let text = include_str!("../../fixtures/gpu/window-h200.json");
+        let sighting: Sighting<Vec<GpuSummary>> = serde_json::from_str(text).unwrap();
+        sighting.into_result().unwrap()
+    }
+
+    #[test]
+    fn a_real_reading_shows_the_stranger_and_the_clock_below_the_floor() {
+        let gpus = recorded();
+        let gpu = &gpus[0];
+        let strangers = gpu.foreign_processes(&[1]);
+        assert_eq!(strangers.seen().unwrap()[0].pid, 423);
+        assert!(gpu.foreign_processes(&[423]).seen().unwrap().is_empty());
+        assert_eq!(gpu.clock_floor(1600).seen().unwrap().below, 3);
+        assert_eq!(gpu.clock_floor(1400).seen().unwrap().below, 0);
+    }
+
+    #[test]
+    fn a_power_cap_is_recorded_and_does_not_void_the_figure() {
+        let throttles = recorded()[0].throttles();
+        assert!(
+            throttles
+                .seen()
+                .unwrap()
+                .iter()
+                .all(|t| t.weight == ThrottleWeight::Recorded)
+        );
+    }
+}
