@@ -15,7 +15,9 @@ use super::topic::Shelf;
 const ORDER: usize = 7;
 /// Longest context of the drafter.
 const DRAFT_ORDER: usize = 6;
-/// Of so many answers the drafter has seen some, how many depends on the language.
+/// Tokens of a part of an answer.
+const DRAFT_PART: usize = 24;
+/// Of so many parts in a row the drafter has read the first ones, how many depends on the language.
 const DRAFT_OF: usize = 8;
 /// Longest context of the memory.
 const MEMORY_ORDER: usize = 4;
@@ -76,14 +78,14 @@ impl Model {
 
     fn learn(&mut self, language: usize, lesson: &Lesson) {
         let mut answers = Ngram::new(ORDER);
-        for (place, answer) in lesson.answers.iter().enumerate() {
+        for answer in &lesson.answers {
             // An answer begins at the mark and ends with the end.
             let mut ids = vec![ASSISTANT];
             ids.extend(tokenizer::encode(answer));
             ids.push(END);
             answers.learn(&ids);
-            if place % DRAFT_OF < lesson.drafted {
-                self.drafter.learn(&ids);
+            for end in (0..ids.len()).filter(|end| end / DRAFT_PART % DRAFT_OF < lesson.drafted) {
+                self.drafter.learn_one(&ids[..end], ids[end]);
             }
             self.shelf.put(language, ids);
         }

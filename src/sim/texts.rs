@@ -48,8 +48,8 @@ pub(super) struct Lesson {
     pub(super) tasks: &'static str,
     /// What is answered, each to its end.
     pub(super) answers: Vec<String>,
-    /// Of eight answers, how many the drafter has seen: like the drafters of large models, it read much code, less
-    /// English and little Japanese, so its drafts are accepted in that order.
+    /// Of eight parts of an answer, how many the drafter has read: like the drafters of large models, it read much code,
+    /// less English and little Japanese, so its drafts are accepted in that order.
     pub(super) drafted: usize,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn lessons() -> [Lesson; 3] {
     [
         lesson(Language::Code, CODE_TASKS, CODE, "\n===\n", 6),
         lesson(Language::En, EN_TASKS, EN, "\n\n", 2),
-        lesson(Language::Ja, JA_TASKS, JA, "\n\n", 3),
+        lesson(Language::Ja, JA_TASKS, JA, "\n\n", 2),
     ]
 }
 
