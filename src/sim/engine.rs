@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::counters::Counters;
+use super::counters::{Counters, Counts};
 use super::fault::Fault;
-use super::logfile::LogFile;
+use super::logfile::{self, LogFile};
 use super::options::{Options, Path};
 use super::prefix_cache::PrefixCache;
-use super::sequence::{Ask, Event, Sequence};
+use super::sequence::{Ask, Event, Pace, Sequence};
 use super::tokenizer;
+use crate::workload::splitmix::SplitMix64;
 
 /// A hand on the engine.
 #[derive(Debug, Clone)]
@@ -32,6 +33,8 @@ const PER_SEQUENCE: f64 = 0.04;
 const CUT_OVER: usize = 4096;
 /// How often somebody else's request comes.
 const FOREIGN: Duration = Duration::from_millis(60);
+/// Seed of the noise; the noise is the same at every start.
+const NOISE: u64 = 41;
 /// How often the periodic lines are logged, as vLLM does by default.
 const PERIOD: Duration = Duration::from_secs(10);
 
@@ -46,6 +49,7 @@ impl Engine {
             counters: counters.clone(),
         };
         let stepper = Stepper {
+            last: counters.read(),
             options,
             counters,
             log,
@@ -55,6 +59,7 @@ impl Engine {
             began: Instant::now(),
             foreign: Instant::now(),
             reported: Instant::now(),
+            chance: SplitMix64::new(NOISE),
         };
         std::thread::spawn(move || stepper.run());
         engine
@@ -72,6 +77,8 @@ impl Engine {
         }
         let salt = ask.salt.clone();
         let mut cached = match self.cache.lock() {
+            // A prompt whose logprobs are asked for has to be read whole.
+            _ if ask.uncached => 0,
             Ok(mut cache) => cache.take(&ask.prompt, salt.as_deref()),
             Err(_) => 0,
         };
@@ -86,7 +93,7 @@ impl Engine {
         self.counters.with(|c| {
             c.prompt += billed as u64;
             c.cached += cached as u64;
-            c.queries += billed as u64;
+            c.queries += if ask.uncached { 0 } else { billed as u64 };
             c.waiting += 1;
         });
         let _ = events.send(Event::Read {
@@ -109,6 +116,8 @@ struct Stepper {
     began: Instant,
     foreign: Instant,
     reported: Instant,
+    last: Counts,
+    chance: SplitMix64,
 }
 
 impl Stepper {
@@ -174,9 +183,15 @@ impl Stepper {
             self.running.push(sequence);
         }
         let (running, waiting) = (self.running.len() as u64, self.waiting.len() as u64);
+        let held: usize = self
+            .running
+            .iter()
+            .map(|s| s.ask.prompt.len() + s.written())
+            .sum();
         self.counters.with(|c| {
             c.running = running;
             c.waiting = waiting;
+            c.held = held as u64;
         });
     }
 
@@ -196,6 +211,7 @@ impl Stepper {
             }
         }
         let mut ended = Vec::new();
+        let mut written = 0;
         for (place, sequence) in self.running.iter_mut().enumerate() {
             if sequence.unread > 0 {
                 continue;
@@ -206,7 +222,9 @@ impl Stepper {
                 continue;
             }
             decoding += 1;
-            if serve(sequence, &options, &self.counters) {
+            let served = serve(sequence, &options, &self.counters);
+            written += served.tokens;
+            if served.ended {
                 ended.push(place);
             }
         }
@@ -216,6 +234,8 @@ impl Stepper {
         if decoding > 0 {
             self.counters.calls(&options);
         }
+        self.counters
+            .with(|c| c.iteration.add((prefill + written) as f64));
         self.declined(prefill, decoding);
         self.admit();
         self.duration(prefill, decoding)
@@ -245,11 +265,9 @@ impl Stepper {
         }
     }
 
-    fn duration(&self, prefill: usize, decoding: usize) -> Duration {
-        let base = self
-            .options
-            .step_ms
-            .unwrap_or_else(|| self.options.taken().step_ms());
+    fn duration(&mut self, prefill: usize, decoding: usize) -> Duration {
+        let own = self.options.taken().step_ms();
+        let base = self.options.step_ms.unwrap_or(own);
         let mut ms = prefill as f64 / self.options.prefill_per_ms;
         if decoding > 0 {
             ms += base * (1.0 + PER_SEQUENCE * (decoding - 1) as f64);
@@ -257,37 +275,51 @@ impl Stepper {
         if self.options.has(Fault::Slow) {
             ms *= 1.05;
         }
+        if self.options.has(Fault::SlowRank) {
+            ms *= 1.3;
+        }
         if self.options.has(Fault::Drift) {
             ms *= 1.0 + self.began.elapsed().as_secs_f64() / 100.0;
+        }
+        if self.options.has(Fault::Noisy) {
+            ms *= 2.0 / 3.0 + self.chance.below(1000) as f64 / 1500.0;
+            if self.chance.below(64) == 0 {
+                ms += 40.0;
+            }
         }
         Duration::from_secs_f64(ms / 1000.0)
     }
 
-    /// The periodic lines.
+    /// The periodic lines: what passed since the last ones.
     fn report(&mut self) {
-        if self.reported.elapsed() < PERIOD {
+        let seconds = self.reported.elapsed();
+        if seconds < PERIOD {
             return;
         }
         self.reported = Instant::now();
-        self.log.line("APIServer", "INFO", "loggers.py:259", &format!(
-            "Engine 000: Running: {} reqs, Waiting: {} reqs, GPU KV cache usage: 0.1%, Prefix cache hit rate: 0.0%",
-            self.running.len(),
-            self.waiting.len()
-        ));
+        let now = self.counters.read();
+        let line = logfile::throughput(&self.last, &now, seconds, self.options.kv_window());
+        self.log.line("APIServer", "INFO", "loggers.py:335", &line);
+        if let Some(line) = logfile::speculation(&self.last, &now, seconds) {
+            self.log.line("APIServer", "INFO", "metrics.py:120", &line);
+        }
+        self.last = now;
     }
 }
 
-/// One decode step of one request; whether it has ended.
-fn serve(sequence: &mut Sequence, options: &Options, counters: &Counters) -> bool {
+/// One decode step of one request; what it counts as.
+fn serve(sequence: &mut Sequence, options: &Options, counters: &Counters) -> Served {
     let step = sequence.step(options);
-    let first = sequence.ttft();
+    let served = Served {
+        tokens: step.tokens.len(),
+        ended: step.finished.is_some(),
+    };
+    let pace = sequence.pace(served.tokens);
     counters.with(|c| {
-        c.generated += step.tokens.len() as u64;
-        c.steps += 1;
-        c.step_tokens += step.tokens.len() as u64;
-        if let Some(seconds) = first {
-            c.ttft.0 += seconds;
-            c.ttft.1 += 1;
+        c.generated += served.tokens as u64;
+        match pace {
+            Pace::First(seconds) => c.ttft.add(seconds),
+            Pace::Later(seconds) => c.itl.add(seconds),
         }
         if step.drafted > 0 {
             c.drafts += 1;
@@ -296,15 +328,22 @@ fn serve(sequence: &mut Sequence, options: &Options, counters: &Counters) -> boo
                 *n += 1;
             }
         }
-        match step.finished {
-            Some("stop") => c.finished[0] += 1,
-            Some(_) => c.finished[1] += 1,
-            None => {}
+        if let Some(finish) = &step.finished {
+            c.finished[usize::from(finish.reason != "stop")] += 1;
+            c.e2e.add(sequence.arrived.elapsed().as_secs_f64());
+            c.request_prompt.add(sequence.ask.prompt.len() as f64);
+            c.request_generated.add(sequence.written() as f64);
         }
     });
-    let _ = sequence.events.send(Event::Tokens(step.tokens));
-    if let Some(reason) = step.finished {
-        let _ = sequence.events.send(Event::Done(reason));
-    }
-    step.finished.is_some()
+    let _ = sequence.events.send(Event::Written {
+        tokens: step.tokens,
+        finish: step.finished,
+    });
+    served
+}
+
+/// What one decode step of one request came to.
+struct Served {
+    tokens: usize,
+    ended: bool,
 }

@@ -29,7 +29,7 @@ pub enum Fault {
     EarlyStop,
     /// Every logprob is zero.
     ZeroLogprobs,
-    /// Logprobs of the token before.
+    /// Logprobs out of the row of the place before.
     ShiftedLogprobs,
     /// Logprobs that depend on what was asked before.
     OrderDependentLogprobs,
@@ -63,6 +63,10 @@ pub enum Fault {
     KvSmall,
     /// Steps become slower while the seat runs.
     Drift,
+    /// One rank is slow, and every step waits for it.
+    SlowRank,
+    /// Steps take more or less time at random, and some stall.
+    Noisy,
 }
 
 /// A row of the table of faults.
@@ -141,7 +145,7 @@ pub static FAULTS: &[Row] = &[
     Row {
         name: "shifted-logprobs",
         fault: Fault::ShiftedLogprobs,
-        about: "each token has the logprob of a uniform neighbour, not its own",
+        about: "each token has the logprob that the place before its own gives it",
     },
     Row {
         name: "order-dependent-logprobs",
@@ -223,6 +227,16 @@ pub static FAULTS: &[Row] = &[
         fault: Fault::Drift,
         about: "steps become a tenth slower every ten seconds",
     },
+    Row {
+        name: "slow-rank",
+        fault: Fault::SlowRank,
+        about: "the last rank takes three tenths longer, and every decode step waits for it",
+    },
+    Row {
+        name: "noisy",
+        fault: Fault::Noisy,
+        about: "steps take up to a third more or less time at random, and one in sixty-four stalls",
+    },
 ];
 
 /// A name that is no fault.
@@ -248,4 +262,31 @@ pub fn parse(name: &str) -> Result<Fault, UnknownFault> {
         .find(|r| r.name == name)
         .map(|r| r.fault)
         .ok_or_else(|| UnknownFault(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_back_and_none_stands_twice() {
+        for (place, row) in FAULTS.iter().enumerate() {
+            assert_eq!(parse(row.name), Ok(row.fault));
+            assert!(FAULTS[..place].iter().all(|other| other.fault != row.fault));
+            assert!(
+                !row.about.ends_with('.') && row.about.len() > 10,
+                "{}",
+                row.name
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_all_known_ones() {
+        let told = parse("slow-motion").unwrap_err().to_string();
+        assert!(
+            told.contains("`slow-motion`") && told.contains("silent-fallback"),
+            "{told}"
+        );
+    }
 }

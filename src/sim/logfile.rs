@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::counters::Counts;
 use super::fault::Fault;
 use super::options::{Options, Path};
 
@@ -136,6 +137,43 @@ impl LogFile {
             );
         }
     }
+}
+
+/// vLLM's line of throughput between two counts.
+pub(super) fn throughput(before: &Counts, now: &Counts, passed: Duration, window: u64) -> String {
+    let rate = |before: u64, now: u64| now.saturating_sub(before) as f64 / passed.as_secs_f64();
+    let looked_up = now.queries.max(1) as f64;
+    let held = now.held as f64 * 100.0 / window.max(1) as f64;
+    format!(
+        "Engine 000: Avg prompt throughput: {:.1} tokens/s, Avg generation throughput: {:.1} tokens/s, Running: {} reqs, Waiting: {} reqs, GPU KV cache usage: {held:.1}%, Prefix cache hit rate: {:.1}%",
+        rate(before.prompt, now.prompt),
+        rate(before.generated, now.generated),
+        now.running,
+        now.waiting,
+        now.cached as f64 * 100.0 / looked_up
+    )
+}
+
+/// vLLM's line of speculation between two counts; none when nothing was drafted.
+pub(super) fn speculation(before: &Counts, now: &Counts, passed: Duration) -> Option<String> {
+    let drafts = now.drafts.checked_sub(before.drafts).filter(|n| *n > 0)? as f64;
+    let drafted = now.draft_tokens.saturating_sub(before.draft_tokens);
+    let places = now.accepted.iter().zip(&before.accepted);
+    let places: Vec<u64> = places.map(|(n, b)| n.saturating_sub(*b)).collect();
+    let accepted: u64 = places.iter().sum();
+    let rates: Vec<String> = places
+        .iter()
+        .map(|n| format!("{:.3}", *n as f64 / drafts))
+        .collect();
+    let seconds = passed.as_secs_f64();
+    Some(format!(
+        "SpecDecoding metrics: Mean acceptance length: {:.2}, Accepted throughput: {:.2} tokens/s, Drafted throughput: {:.2} tokens/s, Accepted: {accepted} tokens, Drafted: {drafted} tokens, Per-position acceptance rate: {}, Avg Draft acceptance rate: {:.1}%",
+        1.0 + accepted as f64 / drafts,
+        accepted as f64 / seconds,
+        drafted as f64 / seconds,
+        rates.join(", "),
+        accepted as f64 * 100.0 / drafted.max(1) as f64
+    ))
 }
 
 impl Sink {

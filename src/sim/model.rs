@@ -7,94 +7,105 @@ use std::sync::LazyLock;
 
 use super::ngram::{Ngram, Numbers};
 use super::retrieval;
-use super::tokenizer::{self, ASSISTANT, END, USER, VOCABULARY};
-use crate::workload::haystack::{Haystack, Language};
+use super::texts::{self, Lesson};
+use super::tokenizer::{self, ASSISTANT, CHARACTERS_FROM, END, USER, VOCABULARY};
+use super::topic::Shelf;
 
 /// Longest context of an expert.
-const ORDER: usize = 6;
-/// Longest context of the drafter: it knows less, so it is often wrong, and how often depends on the language.
-const DRAFT_ORDER: usize = 3;
+const ORDER: usize = 7;
+/// Longest context of the drafter.
+const DRAFT_ORDER: usize = 6;
+/// Of so many answers the drafter has seen some, how many depends on the language.
+const DRAFT_OF: usize = 8;
 /// Longest context of the memory.
 const MEMORY_ORDER: usize = 4;
 /// Weight of the memory beside the experts.
 const MEMORY: f64 = 0.15;
+/// Weight of the answers nearest to the question.
+const TOPIC: f64 = 0.6;
 /// How much of an expert's weight leaks to the others at each token, so that a change of language is followed.
-const LEAK: f64 = 0.002;
+const LEAK: f64 = 1e-5;
 /// Probability that the retrieval head gives its answer's next token.
 const SURE: f64 = 0.999;
-/// Tokens of an answer that must not come again in the same order: greedy n-grams would go in a circle.
-const NO_REPEAT: usize = 9;
-/// What is left of the probability of a token that would repeat.
-const REPEATED: f64 = 1e-4;
-/// Bytes of text that each expert learns.
-const LEARNT: usize = 48 * 1024;
+/// Tokens of an answer that are looked at to see whether it has been here before: greedy n-grams would go in a circle.
+const TURNING: usize = 8;
+/// What is left, each time anew, of the probability of going the way that was gone before.
+const FADED: f64 = 0.2;
+/// What is left of the probability of a mark inside an answer.
+const MISPLACED: f64 = 1e-4;
+/// Longest context by which tasks are told apart.
+const TASK_ORDER: usize = 4;
+/// Tokens at the end of a question that tell what is asked for; what stands before may be a haystack.
+const QUESTION: usize = 600;
+/// Least weight of an expert at the beginning of an answer: it can still be won back by what is written.
+const LEAST: f64 = 1e-5;
 /// Tokens of context that the model reads; older ones reach it over the retrieval head only.
 pub(super) const CONTEXT: usize = 8192;
+
+/// What is known of one language.
+#[derive(Debug)]
+struct Expert {
+    answers: Ngram,
+    tasks: Ngram,
+}
 
 /// The experts.
 #[derive(Debug)]
 pub(super) struct Model {
-    experts: Vec<Ngram>,
+    experts: Vec<Expert>,
+    shelf: Shelf,
     drafter: Ngram,
 }
 
 /// The model that every seat of this process shares.
 pub(super) static MODEL: LazyLock<Model> = LazyLock::new(Model::train);
 
-/// Texts that are learnt beside the generated ones: our own tasks, and our own source as code.
-const EN: &str = include_str!("../../fixtures/workloads/en/tasks.md");
-const JA: &str = include_str!("../../fixtures/workloads/ja/tasks.md");
-const CODE: &[&str] = &[
-    include_str!("retrieval.rs"),
-    include_str!("ngram.rs"),
-    include_str!("tokenizer.rs"),
-    include_str!("../plan/order.rs"),
-    include_str!("../seat/launch.rs"),
-];
-
 impl Model {
     /// Learns the three languages.
     fn train() -> Self {
-        let texts = [
-            text(Language::Code, &CODE.join("\n")),
-            text(Language::En, EN),
-            text(Language::Ja, JA),
-        ];
-        let mut drafter = Ngram::new(DRAFT_ORDER);
-        let experts = texts
-            .iter()
-            .map(|text| {
-                let mut expert = Ngram::new(ORDER);
-                for paragraph in text.split("\n\n").filter(|p| !p.trim().is_empty()) {
-                    // Each paragraph is an answer: it begins at the mark and ends with the end.
-                    let mut ids = vec![ASSISTANT];
-                    ids.extend(tokenizer::encode(paragraph));
-                    ids.push(END);
-                    expert.learn(&ids);
-                    drafter.learn(&ids);
-                }
-                expert
-            })
-            .collect();
-        Self { experts, drafter }
+        let mut model = Self {
+            experts: Vec::new(),
+            shelf: Shelf::default(),
+            drafter: Ngram::new(DRAFT_ORDER),
+        };
+        for (language, lesson) in texts::lessons().iter().enumerate() {
+            model.learn(language, lesson);
+        }
+        model
     }
-}
 
-/// A language's text: generated sentences in paragraphs, and our own words.
-fn text(language: Language, own: &str) -> String {
-    let mut text = String::with_capacity(LEARNT + own.len());
-    for (place, sentence) in Haystack::new(language, 0x5E_C1).enumerate() {
-        if text.len() >= LEARNT {
-            break;
+    fn learn(&mut self, language: usize, lesson: &Lesson) {
+        let mut answers = Ngram::new(ORDER);
+        for (place, answer) in lesson.answers.iter().enumerate() {
+            // An answer begins at the mark and ends with the end.
+            let mut ids = vec![ASSISTANT];
+            ids.extend(tokenizer::encode(answer));
+            ids.push(END);
+            answers.learn(&ids);
+            if place % DRAFT_OF < lesson.drafted {
+                self.drafter.learn(&ids);
+            }
+            self.shelf.put(language, ids);
         }
-        text.push_str(&sentence);
-        if place % 8 == 7 {
-            text.push_str("\n\n");
-        }
+        let mut tasks = Ngram::new(TASK_ORDER);
+        tasks.learn(&tokenizer::encode(lesson.tasks));
+        self.experts.push(Expert { answers, tasks });
     }
-    text.push_str("\n\n");
-    text.push_str(own);
-    text
+
+    /// How much each expert is to say in the answer to a question: Bayes over the tasks that each has seen.
+    fn asked_for(&self, question: &[u32]) -> Vec<f64> {
+        let question = question_end(question);
+        let nats: Vec<f64> = self
+            .experts
+            .iter()
+            .map(|e| e.tasks.logprob(question))
+            .collect();
+        let best = nats.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut weights: Vec<f64> = nats.iter().map(|n| (n - best).exp().max(LEAST)).collect();
+        let total: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|w| *w /= total);
+        weights
+    }
 }
 
 /// Where the model stands after some tokens.
@@ -103,8 +114,9 @@ pub(super) struct State {
     context: Vec<u32>,
     weights: Vec<f64>,
     memory: Ngram,
+    topic: Ngram,
     answered_from: Option<usize>,
-    repeats: Numbers<u16>,
+    turns: Numbers<Vec<(u32, i32)>>,
     recalled: Vec<u8>,
 }
 
@@ -115,8 +127,9 @@ impl State {
             context: Vec::new(),
             weights: vec![1.0 / 3.0; 3],
             memory: Ngram::new(MEMORY_ORDER),
+            topic: Ngram::new(ORDER),
             answered_from: None,
-            repeats: Numbers::default(),
+            turns: Numbers::default(),
             recalled: Vec::new(),
         };
         let tail = prompt.len().saturating_sub(CONTEXT);
@@ -132,8 +145,8 @@ impl State {
     }
 
     fn push_in(&mut self, id: u32, before: &[u32]) {
-        // Marks say nothing of the language.
-        if id < END {
+        // Marks say nothing of the language, and what the model says itself is no evidence.
+        if self.answered_from.is_none() && !(END..CHARACTERS_FROM).contains(&id) {
             self.weigh(id);
         }
         if self.context.len() > 2 {
@@ -144,13 +157,17 @@ impl State {
         match id {
             ASSISTANT => {
                 self.answered_from = Some(self.context.len());
-                self.repeats.clear();
+                self.turns.clear();
                 let whole = if before.is_empty() {
                     &self.context[..]
                 } else {
                     before
                 };
                 let question = last_message(whole);
+                self.weights = MODEL.asked_for(question);
+                self.topic = MODEL
+                    .shelf
+                    .near(question_end(question), &self.weights, ORDER);
                 self.recalled = retrieval::answer(&tokenizer::bytes(question)).unwrap_or_default();
             }
             USER => self.answered_from = None,
@@ -163,7 +180,7 @@ impl State {
         let likely: Vec<f64> = MODEL
             .experts
             .iter()
-            .map(|e| e.probability(self.tail(ORDER), id))
+            .map(|e| e.answers.probability(self.tail(ORDER), id))
             .collect();
         let total: f64 = self.weights.iter().zip(&likely).map(|(w, p)| w * p).sum();
         for (weight, p) in self.weights.iter_mut().zip(&likely) {
@@ -175,49 +192,58 @@ impl State {
         &self.context[self.context.len().saturating_sub(length)..]
     }
 
-    /// Remembers which token came after the last ones of the answer.
+    /// Remembers which way the answer went from here.
     fn remember(&mut self) {
         let Some(from) = self.answered_from else {
             return;
         };
-        if self.context.len() - from >= NO_REPEAT {
-            let last = self.context.len() - 1;
-            let run = run(&self.context[last + 1 - NO_REPEAT..last]);
-            *self.repeats.entry(run).or_default() =
-                u16::try_from(self.context[last]).unwrap_or(u16::MAX);
+        let last = self.context.len() - 1;
+        if last - from < TURNING {
+            return;
+        }
+        let ways = self
+            .turns
+            .entry(run(&self.context[last - TURNING..last]))
+            .or_default();
+        let token = self.context[last];
+        match ways.iter_mut().find(|(t, _)| *t == token) {
+            Some((_, times)) => *times += 1,
+            None => ways.push((token, 1)),
         }
     }
 
     /// Probability of every token that may come next; sums to one.
-    pub(super) fn distribution(&self) -> [f64; VOCABULARY] {
-        let mut all = [0.0; VOCABULARY];
-        let mut one = [0.0; VOCABULARY];
+    pub(super) fn distribution(&self) -> Vec<f64> {
+        let mut all = vec![0.0; VOCABULARY];
+        let mut even = self.memory.add(self.tail(MEMORY_ORDER), MEMORY, &mut all);
+        let mut rest = 1.0 - MEMORY;
+        if self.answered_from.is_some() {
+            rest -= TOPIC;
+            even += self.topic.add(self.tail(ORDER), TOPIC, &mut all);
+        }
         for (expert, weight) in MODEL.experts.iter().zip(&self.weights) {
-            expert.distribution(self.tail(ORDER), &mut one);
-            for (p, q) in all.iter_mut().zip(&one) {
-                *p += (1.0 - MEMORY) * weight * q;
-            }
+            even += expert
+                .answers
+                .add(self.tail(ORDER), rest * weight, &mut all);
         }
-        self.memory.distribution(self.tail(MEMORY_ORDER), &mut one);
-        for (p, q) in all.iter_mut().zip(&one) {
-            *p += MEMORY * q;
-        }
+        even /= VOCABULARY as f64;
+        all.iter_mut().for_each(|p| *p += even);
         self.forbid(&mut all);
         self.recall(&mut all);
         all
     }
 
-    fn forbid(&self, all: &mut [f64; VOCABULARY]) {
+    fn forbid(&self, all: &mut [f64]) {
         let Some(from) = self.answered_from else {
             return;
         };
         // A mark inside an answer is no text.
-        all[USER as usize] *= REPEATED;
-        all[ASSISTANT as usize] *= REPEATED;
-        if self.context.len() - from >= NO_REPEAT - 1 {
-            let tail = self.tail(NO_REPEAT - 1);
-            if let Some(token) = self.repeats.get(&run(tail)) {
-                all[usize::from(*token)] *= REPEATED;
+        all[USER as usize] *= MISPLACED;
+        all[ASSISTANT as usize] *= MISPLACED;
+        if self.context.len() - from >= TURNING {
+            let ways = self.turns.get(&run(self.tail(TURNING)));
+            for (token, times) in ways.into_iter().flatten() {
+                all[*token as usize] *= FADED.powi(*times);
             }
         }
         let total: f64 = all.iter().sum();
@@ -226,7 +252,7 @@ impl State {
         }
     }
 
-    fn recall(&self, all: &mut [f64; VOCABULARY]) {
+    fn recall(&self, all: &mut [f64]) {
         let Some(from) = self.answered_from.filter(|_| !self.recalled.is_empty()) else {
             return;
         };
@@ -254,9 +280,7 @@ impl State {
         let mut context: Vec<u32> = self.tail(DRAFT_ORDER).to_vec();
         context.extend(ahead);
         let tail = &context[context.len().saturating_sub(DRAFT_ORDER)..];
-        let mut all = [0.0; VOCABULARY];
-        MODEL.drafter.distribution(tail, &mut all);
-        likeliest(&all)
+        likeliest(&MODEL.drafter.distribution(tail))
     }
 
     /// The same state with another value in the retrieval head.
@@ -269,6 +293,11 @@ impl State {
     pub(super) fn recalled(&self) -> &[u8] {
         &self.recalled
     }
+}
+
+/// The end of a question, where it says what it wants.
+fn question_end(question: &[u32]) -> &[u32] {
+    &question[question.len().saturating_sub(QUESTION)..]
 }
 
 /// The tokens of the last message, its mark not among them.
@@ -284,7 +313,7 @@ fn run(ids: &[u32]) -> u64 {
 }
 
 /// The likeliest token; of equals the first.
-pub(super) fn likeliest(all: &[f64; VOCABULARY]) -> u32 {
+pub(super) fn likeliest(all: &[f64]) -> u32 {
     let mut best = 0;
     for (id, p) in all.iter().enumerate() {
         if *p > all[best] {

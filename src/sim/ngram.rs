@@ -7,7 +7,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::tokenizer::VOCABULARY;
 
-/// A context as a number: its last bytes and how many they are; nine bits a token hold the marks too.
+/// A context as a number: a digest of its tokens and how many they are. Two contexts with one digest would share their
+/// counts; with some hundred thousand of them among 2^64 that does not happen.
 type Key = u64;
 
 /// A multiplicative hash: keys are numbers already, and no attacker chooses them.
@@ -35,6 +36,9 @@ impl Hasher for KeyHasher {
 /// A set or map keyed by numbers.
 pub(super) type Numbers<V> = HashMap<u64, V, BuildHasherDefault<KeyHasher>>;
 
+/// Longest context.
+const LONGEST: usize = 8;
+
 /// Counts after one context.
 #[derive(Debug, Clone, Default)]
 struct After {
@@ -52,15 +56,18 @@ pub(super) struct Ngram {
 /// The last `length` tokens of a context as a key.
 fn key(context: &[u32], length: usize) -> Key {
     let tail = &context[context.len() - length..];
-    tail.iter()
-        .fold(length as u64 + 1, |key, id| (key << 9) | u64::from(*id))
+    // Multiplier and shift of splitmix64: every bit of a token reaches every bit of the key.
+    tail.iter().fold(length as u64 + 1, |key, id| {
+        let mixed = (key ^ u64::from(*id)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed ^ (mixed >> 31)
+    })
 }
 
 impl Ngram {
-    /// A model that has seen nothing; contexts of at most `order` tokens, 6 at most.
+    /// A model that has seen nothing; contexts of at most `order` tokens, [`LONGEST`] at most.
     pub(super) fn new(order: usize) -> Self {
         Self {
-            order: order.min(6),
+            order: order.min(LONGEST),
             contexts: Numbers::default(),
         }
     }
@@ -85,22 +92,44 @@ impl Ngram {
         }
     }
 
-    /// Probability of every token after a context; sums to one.
-    pub(super) fn distribution(&self, context: &[u32], into: &mut [f64; VOCABULARY]) {
-        into.fill(1.0 / VOCABULARY as f64);
-        for length in 0..=self.order.min(context.len()) {
+    /// Adds `weight` times the probability of every token after a context; returns the part of the weight that is
+    /// spread evenly over the vocabulary, and not yet added.
+    ///
+    /// Only tokens that were seen are touched: from the longest context on, each gives its share and leaves the rest.
+    pub(super) fn add(&self, context: &[u32], weight: f64, into: &mut [f64]) -> f64 {
+        let mut known = [None; LONGEST + 1];
+        let lengths = 0..=self.order.min(context.len());
+        for (length, place) in lengths.zip(&mut known) {
             let Some(after) = self.contexts.get(&key(context, length)) else {
                 break;
             };
+            *place = Some(after);
+        }
+        let mut left = weight;
+        for after in known.into_iter().rev().flatten() {
             let types = after.next.len() as f64;
             let whole = f64::from(after.total) + types;
-            for p in into.iter_mut() {
-                *p *= types / whole;
-            }
             for (token, count) in &after.next {
-                into[usize::from(*token)] += f64::from(*count) / whole;
+                into[usize::from(*token)] += left * f64::from(*count) / whole;
             }
+            left *= types / whole;
         }
+        left
+    }
+
+    /// Probability of every token after a context; sums to one.
+    pub(super) fn distribution(&self, context: &[u32]) -> Vec<f64> {
+        let mut all = vec![0.0; VOCABULARY];
+        let even = self.add(context, 1.0, &mut all) / VOCABULARY as f64;
+        all.iter_mut().for_each(|p| *p += even);
+        all
+    }
+
+    /// Natural-log probability of a text.
+    pub(super) fn logprob(&self, ids: &[u32]) -> f64 {
+        (0..ids.len())
+            .map(|end| self.probability(&ids[..end], ids[end]).ln())
+            .sum()
     }
 
     /// Probability of one token after a context.
@@ -131,10 +160,9 @@ mod tests {
     fn probabilities_sum_to_one_and_agree_with_the_single_ones() {
         let mut model = Ngram::new(4);
         model.learn(&encode("the cat sat on the mat, the cat ran"));
-        let mut all = [0.0; VOCABULARY];
         for context in ["", "the ", "xyz", "cat "] {
             let context = encode(context);
-            model.distribution(&context, &mut all);
+            let all = model.distribution(&context);
             assert!((all.iter().sum::<f64>() - 1.0).abs() < 1e-12);
             for id in [97, 116, 255, 256] {
                 assert!((all[id as usize] - model.probability(&context, id)).abs() < 1e-12);

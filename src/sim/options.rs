@@ -97,6 +97,18 @@ impl Options {
         self.draft.filter(|k| *k > 0 && !self.has(Fault::SpecOff))
     }
 
+    /// What the seat calls its configuration, as vLLM does: a digest of what it was asked for.
+    pub(super) fn fingerprint(&self) -> String {
+        let asked = format!(
+            "{} {} {:?} {}",
+            self.model, self.ranks, self.draft, self.max_model_len
+        );
+        let digest = asked.bytes().fold(0x811C_9DC5_u32, |h, b| {
+            (h ^ u32::from(b)).wrapping_mul(0x0100_0193)
+        });
+        format!("sekimon-sim-{digest:08x}")
+    }
+
     /// The KV window as told.
     pub(super) fn kv_window(&self) -> u64 {
         if self.has(Fault::KvSmall) {

@@ -23,9 +23,11 @@ pub(super) struct Body {
     pub(super) stream: Option<bool>,
     pub(super) stream_options: Option<StreamOptions>,
     pub(super) return_token_ids: Option<bool>,
-    pub(super) echo: Option<bool>,
-    pub(super) logprobs: Option<serde_json::Value>,
-    pub(super) prompt_logprobs: Option<i64>,
+    echo: Option<bool>,
+    logprobs: Option<Logprobs>,
+    top_logprobs: Option<i64>,
+    prompt_logprobs: Option<i64>,
+    pub(super) return_token_strs: Option<bool>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -38,6 +40,14 @@ struct Message {
 enum Prompt {
     Text(String),
     Ids(Vec<u32>),
+}
+
+/// Whether logprobs are wanted: chats say so and how many apart, completions in one number.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum Logprobs {
+    Whether(bool),
+    Count(i64),
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -64,6 +74,7 @@ pub(super) struct Refusal {
     pub(super) status: u16,
     pub(super) kind: &'static str,
     pub(super) message: String,
+    pub(super) param: Option<&'static str>,
 }
 
 /// Which route a request came by.
@@ -73,11 +84,17 @@ pub(super) enum Route {
     Completion,
 }
 
+/// Tokens of an answer whose length was not asked for.
+const USUAL_LENGTH: u64 = 512;
+/// Likeliest tokens at most, vLLM's default of `--max-logprobs`.
+const MOST_LOGPROBS: i64 = 20;
+
 fn bad(message: impl Into<String>) -> Refusal {
     Refusal {
         status: 400,
         kind: "BadRequestError",
         message: message.into(),
+        param: None,
     }
 }
 
@@ -113,22 +130,16 @@ impl Body {
             return Err(Refusal {
                 status: 404,
                 kind: "NotFoundError",
-                message: format!("The model `{model}` does not exist."),
+                message: format!(
+                    "The model `{model}` does not exist. Valid aliases: {}.",
+                    options.model
+                ),
+                param: Some("model"),
             });
         }
         let prompt = self.ids(route)?;
-        let room = options.max_model_len.saturating_sub(prompt.len() as u64);
-        let max_tokens = self
-            .max_tokens
-            .or(self.max_completion_tokens)
-            .unwrap_or(room.min(512));
-        if prompt.len() as u64 + max_tokens > options.max_model_len {
-            return Err(bad(format!(
-                "This model's maximum context length is {} tokens. However, you requested {max_tokens} output tokens and your prompt contains {} input tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
-                options.max_model_len,
-                prompt.len()
-            )));
-        }
+        let max_tokens = self.length(prompt.len() as u64, options)?;
+        self.check(max_tokens)?;
         Ok(Ask {
             prompt,
             max_tokens: max_tokens.max(1),
@@ -142,7 +153,119 @@ impl Body {
                 Some(Stop::Many(texts)) => texts.clone(),
             },
             salt: self.cache_salt.clone(),
+            uncached: self.scored().is_some(),
+            top: self.top(),
         })
+    }
+
+    /// Tokens of the answer at most: what was asked for, or what fits.
+    fn length(&self, prompt: u64, options: &Options) -> Result<u64, Refusal> {
+        let room = options.max_model_len.saturating_sub(prompt);
+        let asked = self.max_tokens.or(self.max_completion_tokens);
+        let max_tokens = asked.unwrap_or(room.min(USUAL_LENGTH));
+        if prompt.saturating_add(max_tokens.max(1)) > options.max_model_len {
+            let message = format!(
+                "This model's maximum context length is {} tokens. However, you requested {max_tokens} output tokens and your prompt contains {prompt} input tokens, for a total of {} tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
+                options.max_model_len,
+                prompt.saturating_add(max_tokens)
+            );
+            return Err(Refusal {
+                param: Some("input_tokens"),
+                ..bad(message)
+            });
+        }
+        Ok(max_tokens)
+    }
+
+    /// Refuses what vLLM refuses.
+    fn check(&self, max_tokens: u64) -> Result<(), Refusal> {
+        let streams = self.stream.unwrap_or(false);
+        let echoes = self.echo.unwrap_or(false);
+        let counts = [self.prompt_logprobs, self.count(), self.top_logprobs];
+        let wrong = [
+            (
+                self.stream_options.is_some() && !streams,
+                "stream_options",
+                "Stream options can only be defined when `stream=True`.",
+            ),
+            (
+                self.prompt_logprobs.is_some() && streams,
+                "prompt_logprobs",
+                "`prompt_logprobs` are not available when `stream=True`.",
+            ),
+            (
+                counts
+                    .iter()
+                    .flatten()
+                    .any(|n| !(0..=MOST_LOGPROBS).contains(n)),
+                "logprobs",
+                "Requested sample logprobs are negative or greater than max allowed: 20",
+            ),
+            (
+                max_tokens == 0 && !echoes,
+                "max_tokens",
+                "max_tokens must be at least 1, got 0.",
+            ),
+            (
+                self.min_tokens.unwrap_or(0) > max_tokens,
+                "min_tokens",
+                "min_tokens must be less than or equal to max_tokens.",
+            ),
+            (
+                self.temperature.is_some_and(|t| t.is_nan() || t < 0.0),
+                "temperature",
+                "temperature must be non-negative.",
+            ),
+        ];
+        match wrong.iter().find(|w| w.0) {
+            Some((_, param, message)) => Err(Refusal {
+                param: Some(param),
+                ..bad(*message)
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn count(&self) -> Option<i64> {
+        match self.logprobs? {
+            Logprobs::Whether(_) => None,
+            Logprobs::Count(n) => Some(n),
+        }
+    }
+
+    /// Whether logprobs of the answer are wanted.
+    pub(super) fn wants_logprobs(&self) -> bool {
+        matches!(
+            self.logprobs,
+            Some(Logprobs::Whether(true) | Logprobs::Count(_))
+        )
+    }
+
+    /// Whether the prompt is to be told again before the answer.
+    pub(super) fn echoes(&self) -> bool {
+        self.echo.unwrap_or(false)
+    }
+
+    /// Whether only the prompt is to be told.
+    pub(super) fn only_echo(&self) -> bool {
+        self.echoes() && self.max_tokens == Some(0)
+    }
+
+    /// Likeliest tokens wanted at each place of the answer.
+    fn top(&self) -> usize {
+        let count = self
+            .count()
+            .or(self.top_logprobs)
+            .filter(|_| self.wants_logprobs());
+        usize::try_from(count.unwrap_or(0)).unwrap_or(0)
+    }
+
+    /// Likeliest tokens wanted at each place of the prompt, if its logprobs are wanted at all.
+    pub(super) fn scored(&self) -> Option<usize> {
+        let echoed = self.count().filter(|_| self.echoes());
+        self.prompt_logprobs
+            .or(echoed)
+            .and_then(|n| usize::try_from(n).ok())
     }
 }
 

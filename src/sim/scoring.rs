@@ -3,78 +3,100 @@
 use serde_json::{Map, Value, json};
 
 use super::fault::Fault;
+use super::logprobs::{Told, likeliest};
 use super::model::State;
 use super::options::Options;
-use super::tokenizer::{self, VOCABULARY};
+use super::tokenizer;
 
-/// Natural-log probability and rank of each token of a prompt but the first.
+/// A token of a prompt, scored.
+#[derive(Debug, Clone)]
 pub(super) struct Scored {
-    pub(super) logprob: f64,
-    pub(super) rank: usize,
-    pub(super) best: u32,
-    pub(super) best_logprob: f64,
+    pub(super) told: Told,
+    /// 1 for the likeliest token of its place; none for the first token.
+    rank: Option<usize>,
 }
 
-/// Scores a prompt; `asked` counts the prompts that were scored before.
-pub(super) fn score(ids: &[u32], options: &Options, asked: u64) -> Vec<Scored> {
-    let Some(first) = ids.first() else {
-        return Vec::new();
-    };
-    let mut state = State::after(&[*first]);
+/// Scores a prompt with the `top` likeliest tokens of each place; `asked` counts the prompts that were scored before.
+pub(super) fn score(ids: &[u32], options: &Options, asked: u64, top: usize) -> Vec<Scored> {
     let mut scores = Vec::with_capacity(ids.len());
-    for (place, id) in ids.iter().enumerate().skip(1) {
-        let all = state.distribution();
-        scores.push(one(&all, *id, options, asked, place));
+    let Some((first, rest)) = ids.split_first() else {
+        return scores;
+    };
+    scores.push(Scored {
+        told: Told {
+            id: *first,
+            logprob: None,
+            top: Vec::new(),
+        },
+        rank: None,
+    });
+    let mut state = State::after(&[*first]);
+    let shifted = options.has(Fault::ShiftedLogprobs);
+    let mut before = state.distribution();
+    for id in rest {
+        let own = state.distribution();
+        // Shifted by one: the token is looked up in the row of the place before its own.
+        let all = if shifted {
+            std::mem::replace(&mut before, own)
+        } else {
+            own
+        };
+        scores.push(Scored {
+            told: Told {
+                id: *id,
+                logprob: Some(faulty(&all, *id, options, asked, scores.len())),
+                top: tops(&all, options, top),
+            },
+            rank: Some(1 + all.iter().filter(|p| **p > all[*id as usize]).count()),
+        });
         state.push(*id);
     }
     scores
 }
 
-fn one(all: &[f64; VOCABULARY], id: u32, options: &Options, asked: u64, place: usize) -> Scored {
-    let best = super::model::likeliest(all);
+/// The logprob of a token, as wrong as the faults make it.
+fn faulty(all: &[f64], id: u32, options: &Options, asked: u64, place: usize) -> f64 {
     let mut logprob = all[id as usize].ln();
-    if options.has(Fault::ShiftedLogprobs) {
-        // The row of a token that has nothing to do with the one that is asked for.
-        logprob = all[(id as usize * 7 + 13) % VOCABULARY].ln();
-    }
-    if options.has(Fault::OrderDependentLogprobs) {
-        logprob -= 0.3 * ((asked % 5) as f64) * f64::from(u8::from(place.is_multiple_of(3)));
+    if options.has(Fault::OrderDependentLogprobs) && place.is_multiple_of(3) {
+        logprob -= 0.3 * (asked % 5) as f64;
     }
     if options.has(Fault::ZeroLogprobs) {
-        logprob = 0.0;
+        0.0
+    } else {
+        logprob
     }
-    let own = all[id as usize];
-    Scored {
-        logprob,
-        rank: 1 + all.iter().filter(|p| **p > own).count(),
-        best,
-        best_logprob: if options.has(Fault::ZeroLogprobs) {
-            0.0
-        } else {
-            all[best as usize].ln()
-        },
+}
+
+fn tops(all: &[f64], options: &Options, count: usize) -> Vec<(u32, f64)> {
+    let mut top = if count == 0 {
+        Vec::new()
+    } else {
+        likeliest(all, count)
+    };
+    if options.has(Fault::ZeroLogprobs) {
+        top.iter_mut().for_each(|(_, p)| *p = 0.0);
     }
+    top
 }
 
 /// vLLM's `prompt_logprobs`: the first absent, then a map from id to its logprob, rank and spelling.
-pub(super) fn prompt_logprobs(ids: &[u32], scores: &[Scored], top: i64) -> Value {
+pub(super) fn prompt_logprobs(scores: &[Scored]) -> Value {
     let entry = |id: u32, logprob: f64, rank: usize| json!({"logprob": logprob, "rank": rank, "decoded_token": tokenizer::spell(id)});
-    let rest = ids.iter().skip(1).zip(scores).map(|(id, s)| {
-        let mut map = Map::new();
-        map.insert(id.to_string(), entry(*id, s.logprob, s.rank));
-        if top > 0 && s.best != *id {
-            map.insert(s.best.to_string(), entry(s.best, s.best_logprob, 1));
-        }
-        Value::Object(map)
-    });
-    std::iter::once(Value::Null).chain(rest).collect()
-}
-
-/// The legacy `logprobs` of an echoed prompt.
-pub(super) fn echoed(ids: &[u32], scores: &[Scored]) -> Value {
-    let tokens: Vec<String> = ids.iter().map(|id| format!("token_id:{id}")).collect();
-    let logprobs: Vec<Option<f64>> = std::iter::once(None)
-        .chain(scores.iter().map(|s| Some(s.logprob)))
-        .collect();
-    json!({"tokens": tokens, "token_logprobs": logprobs, "top_logprobs": null, "text_offset": []})
+    scores
+        .iter()
+        .map(|scored| {
+            let (Some(logprob), Some(rank)) = (scored.told.logprob, scored.rank) else {
+                return Value::Null;
+            };
+            let mut map = Map::new();
+            for (place, (id, p)) in scored.told.top.iter().enumerate() {
+                map.insert(id.to_string(), entry(*id, *p, place + 1));
+            }
+            map.insert(
+                scored.told.id.to_string(),
+                entry(scored.told.id, logprob, rank),
+            );
+            Value::Object(map)
+        })
+        .collect()
 }

@@ -3,9 +3,10 @@
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::fault::Fault;
+use super::logprobs::{self, Told};
 use super::model::{State, likeliest};
 use super::options::Options;
-use super::tokenizer::{END, VOCABULARY};
+use super::tokenizer::END;
 use crate::workload::splitmix::SplitMix64;
 
 /// What a request asks of the engine.
@@ -27,6 +28,10 @@ pub(super) struct Ask {
     pub(super) stop: Vec<String>,
     /// Salt of the prefix cache.
     pub(super) salt: Option<String>,
+    /// Whether the prefix cache is passed by.
+    pub(super) uncached: bool,
+    /// Likeliest tokens that are told at each place.
+    pub(super) top: usize,
 }
 
 /// What comes back while a request runs.
@@ -39,10 +44,28 @@ pub(super) enum Event {
         /// Of these, from the cache.
         cached: u64,
     },
-    /// Tokens of one step, with the natural-log probability of each.
-    Tokens(Vec<(u32, f64)>),
-    /// The answer ended for this reason (`stop`, `length`).
-    Done(&'static str),
+    /// What one step wrote, and why it was the last step.
+    Written {
+        /// The tokens.
+        tokens: Vec<Told>,
+        /// Why the answer ended, if it did.
+        finish: Option<Finish>,
+    },
+}
+
+/// Why an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finish {
+    /// `stop` or `length`.
+    pub(super) reason: &'static str,
+    /// The text that ended it, which is no part of the answer.
+    pub(super) stop: Option<String>,
+}
+
+impl Finish {
+    fn of(reason: &'static str) -> Self {
+        Self { reason, stop: None }
+    }
 }
 
 /// A request in the engine.
@@ -56,20 +79,29 @@ pub(super) struct Sequence {
     state: Option<State>,
     chance: SplitMix64,
     written: Vec<u32>,
-    told_first: bool,
+    wrote: Option<std::time::Instant>,
 }
 
 /// What one step did.
 #[derive(Debug, Default)]
 pub(super) struct Step {
-    /// Tokens written, with their log probabilities.
-    pub(super) tokens: Vec<(u32, f64)>,
+    /// Tokens written.
+    pub(super) tokens: Vec<Told>,
     /// Draft tokens proposed.
     pub(super) drafted: usize,
     /// Draft tokens accepted.
     pub(super) accepted: usize,
     /// Why the answer ended, if it did.
-    pub(super) finished: Option<&'static str>,
+    pub(super) finished: Option<Finish>,
+}
+
+/// How long tokens took to come, in seconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Pace {
+    /// From the request's arrival to its first token.
+    First(f64),
+    /// For each token of a later step.
+    Later(f64),
 }
 
 impl Sequence {
@@ -83,7 +115,7 @@ impl Sequence {
             arrived: std::time::Instant::now(),
             state: None,
             written: Vec::new(),
-            told_first: false,
+            wrote: None,
         }
     }
 
@@ -97,11 +129,18 @@ impl Sequence {
         self.state = Some(state);
     }
 
-    /// Seconds from the request's arrival to its first token, told once, by the step that wrote it.
-    pub(super) fn ttft(&mut self) -> Option<f64> {
-        let first = !self.told_first;
-        self.told_first = true;
-        first.then(|| self.arrived.elapsed().as_secs_f64())
+    /// How long the tokens of a step took to come.
+    pub(super) fn pace(&mut self, tokens: usize) -> Pace {
+        let now = std::time::Instant::now();
+        match self.wrote.replace(now) {
+            None => Pace::First((now - self.arrived).as_secs_f64()),
+            Some(before) => Pace::Later((now - before).as_secs_f64() / tokens.max(1) as f64),
+        }
+    }
+
+    /// Tokens written so far.
+    pub(super) fn written(&self) -> usize {
+        self.written.len()
     }
 
     /// Whether nobody listens any more.
@@ -115,8 +154,9 @@ impl Sequence {
         let drafts = self.drafts(options);
         step.drafted = drafts.len();
         for place in 0..=drafts.len() {
-            let (token, logprob) = self.choose(options);
-            step.tokens.push((token, logprob));
+            let told = self.choose(options);
+            let token = told.id;
+            step.tokens.push(told);
             self.written.push(token);
             if let Some(state) = &mut self.state {
                 state.push(token);
@@ -156,29 +196,40 @@ impl Sequence {
     }
 
     /// The target's token at this place.
-    fn choose(&mut self, options: &Options) -> (u32, f64) {
+    fn choose(&mut self, options: &Options) -> Told {
+        let sure = |id| Told {
+            id,
+            logprob: Some(0.0),
+            top: Vec::new(),
+        };
         if options.has(Fault::RepetitionLoop) {
-            return (u32::from(b'a'), 0.0);
+            return sure(u32::from(b'a'));
         }
         let Some(state) = &self.state else {
-            return (END, 0.0);
+            return sure(END);
         };
         let mut all = state.distribution();
+        let top = if self.ask.top == 0 {
+            Vec::new()
+        } else {
+            logprobs::likeliest(&all, self.ask.top)
+        };
         let keep_on = self.ask.ignore_end || (self.written.len() as u64) < self.ask.min_tokens;
         let end = all[END as usize];
         if keep_on {
             all[END as usize] = 0.0;
         }
-        let token = if self.ask.temperature <= 0.0 {
+        let id = if self.ask.temperature <= 0.0 {
             likeliest(&all)
         } else {
             self.sample(&all)
         };
         all[END as usize] = end;
-        (token, all[token as usize].max(f64::MIN_POSITIVE).ln())
+        let logprob = Some(all[id as usize].max(f64::MIN_POSITIVE).ln());
+        Told { id, logprob, top }
     }
 
-    fn sample(&mut self, all: &[f64; VOCABULARY]) -> u32 {
+    fn sample(&mut self, all: &[f64]) -> u32 {
         let sharp: Vec<f64> = all
             .iter()
             .map(|p| p.powf(1.0 / self.ask.temperature))
@@ -194,21 +245,33 @@ impl Sequence {
         END
     }
 
-    fn ended(&self, token: u32, options: &Options) -> Option<&'static str> {
+    fn ended(&self, token: u32, options: &Options) -> Option<Finish> {
         let written = self.written.len() as u64;
         if options.has(Fault::EarlyStop) && written >= self.ask.max_tokens.div_ceil(4) {
-            return Some("stop");
+            return Some(Finish::of("stop"));
         }
         if token == END && !self.ask.ignore_end && written > self.ask.min_tokens {
-            return Some("stop");
+            return Some(Finish::of("stop"));
         }
-        if !self.ask.stop.is_empty() {
-            let tail = &self.written[self.written.len().saturating_sub(64)..];
-            let text = String::from_utf8_lossy(&super::tokenizer::bytes(tail)).into_owned();
-            if self.ask.stop.iter().any(|s| text.contains(s.as_str())) {
-                return Some("stop");
-            }
+        if let Some(stop) = self.stopped().filter(|_| written > self.ask.min_tokens) {
+            return Some(Finish {
+                reason: "stop",
+                stop: Some(stop),
+            });
         }
-        (written >= self.ask.max_tokens).then_some("length")
+        (written >= self.ask.max_tokens).then(|| Finish::of("length"))
+    }
+
+    /// The stop text that the answer ends with.
+    fn stopped(&self) -> Option<String> {
+        let longest = self.ask.stop.iter().map(String::len).max()?;
+        // A token has at least one byte, but for the marks.
+        let tail = &self.written[self.written.len().saturating_sub(longest + 4)..];
+        let bytes = super::tokenizer::bytes(tail);
+        self.ask
+            .stop
+            .iter()
+            .find(|s| bytes.ends_with(s.as_bytes()))
+            .cloned()
     }
 }

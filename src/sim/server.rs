@@ -1,30 +1,30 @@
 //! The HTTP surface: the OpenAI API and what vLLM has beside it.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Router;
-use axum::body::{Body as HttpBody, Bytes};
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
-use futures_util::stream;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::answer::{Answer, Billed};
+use super::answer::{Answer, Billed, Part, Wanted};
 use super::counters::Counters;
 use super::engine::Engine;
 use super::fault::Fault;
 use super::logfile::LogFile;
 use super::options::Options;
 use super::request::{Body, Refusal, Route};
-use super::scoring;
+use super::scoring::{self, Scored};
 use super::sequence::Event;
+use super::streaming::{Streaming, Trouble};
 use super::tokenizer::{self, TextPieces};
 
 /// A seat that has its port and is not yet served.
@@ -55,6 +55,7 @@ struct Seat {
     engine: Engine,
     asked: AtomicU64,
     scored: AtomicU64,
+    started: i64,
 }
 
 /// Trains the model, opens the log and takes the port.
@@ -84,9 +85,11 @@ pub async fn bind(options: Options) -> Result<Bound, SimError> {
         engine,
         asked: AtomicU64::new(0),
         scored: AtomicU64::new(0),
+        started: jiff::Timestamp::now().as_second(),
     });
     let router = Router::new()
         .route("/health", get(|| async { StatusCode::OK }))
+        .route("/ping", get(|| async { StatusCode::OK }))
         .route(
             "/version",
             get(|| async { Json(json!({"version": "0.32.0+sekimon"})) }),
@@ -125,8 +128,9 @@ impl Bound {
 
 async fn models(State(seat): State<Arc<Seat>>) -> Json<Value> {
     Json(json!({"object": "list", "data": [{
-        "id": seat.options.model, "object": "model", "created": 0, "owned_by": "sekimon-sim",
+        "id": seat.options.model, "object": "model", "created": seat.started, "owned_by": "sekimon-sim",
         "root": seat.options.model, "parent": null, "max_model_len": seat.options.max_model_len,
+        "permission": [],
     }]}))
 }
 
@@ -146,40 +150,42 @@ async fn metrics(State(seat): State<Arc<Seat>>) -> Response {
 }
 
 async fn tokenize(State(seat): State<Arc<Seat>>, body: Bytes) -> Response {
-    let body = match Body::read(&body) {
-        Ok(body) => body,
-        Err(refusal) => return refuse(refusal),
-    };
-    let ids = body
-        .ids(Route::Completion)
-        .or_else(|_| body.ids(Route::Chat));
-    match ids {
-        Ok(ids) => Json(json!({
-            "count": ids.len(), "max_model_len": seat.options.max_model_len, "tokens": ids, "token_strs": null,
+    let told = Body::read(&body).and_then(|body| {
+        let ids = body.ids(Route::Completion).or_else(|_| body.ids(Route::Chat))?;
+        let strings: Option<Vec<String>> =
+            body.return_token_strs.unwrap_or(false).then(|| ids.iter().map(|id| tokenizer::spell(*id)).collect());
+        Ok(json!({
+            "count": ids.len(), "max_model_len": seat.options.max_model_len, "tokens": ids, "token_strs": strings,
         }))
-        .into_response(),
-        Err(refusal) => refuse(refusal),
-    }
+    });
+    told.map_or_else(refuse, |told| Json(told).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+struct Detokenize {
+    tokens: Vec<u32>,
 }
 
 async fn detokenize(body: Bytes) -> Response {
-    let tokens: Option<Vec<u32>> = serde_json::from_slice::<Value>(&body)
-        .ok()
-        .and_then(|v| serde_json::from_value(v.get("tokens")?.clone()).ok());
-    match tokens {
-        Some(ids) => Json(json!({"prompt": String::from_utf8_lossy(&tokenizer::bytes(&ids))}))
-            .into_response(),
-        None => refuse(Refusal {
+    match serde_json::from_slice::<Detokenize>(&body) {
+        Ok(asked) => {
+            Json(json!({"prompt": String::from_utf8_lossy(&tokenizer::bytes(&asked.tokens))}))
+                .into_response()
+        }
+        Err(cause) => refuse(Refusal {
             status: 400,
             kind: "BadRequestError",
-            message: "`tokens` is missing".into(),
+            message: format!("the body does not read: {cause}"),
+            param: None,
         }),
     }
 }
 
 fn refuse(refusal: Refusal) -> Response {
     let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST);
-    let body = json!({"error": {"message": refusal.message, "type": refusal.kind, "param": null, "code": refusal.status}});
+    let body = json!({"error": {
+        "message": refusal.message, "type": refusal.kind, "param": refusal.param, "code": refusal.status,
+    }});
     (status, Json(body)).into_response()
 }
 
@@ -203,215 +209,102 @@ async fn generate(seat: Arc<Seat>, route: Route, body: &[u8]) -> Response {
         return refuse(Refusal {
             status: 500,
             kind: "InternalServerError",
-            message: "EngineCore encountered an issue".into(),
+            message: "EngineCore encountered an issue. See stack trace (above) for the root cause."
+                .into(),
+            param: None,
         });
     }
     let streams = body.stream.unwrap_or(false);
-    let shape = body.stream_options.filter(|_| streams).unwrap_or_default();
-    let answer = Answer::new(
-        route,
-        number,
-        &seat.options,
-        shape,
-        body.return_token_ids.unwrap_or(false),
-    );
+    let wanted = Wanted {
+        shape: body.stream_options.filter(|_| streams).unwrap_or_default(),
+        prompt: body
+            .return_token_ids
+            .unwrap_or(false)
+            .then(|| ask.prompt.clone()),
+        logprobs: body.wants_logprobs(),
+    };
+    let answer = Answer::new(route, number, &seat.options, wanted);
+    let scores = scores(&seat, &body, &ask.prompt).await;
+    let echo = if body.echoes() {
+        echo(&ask.prompt, scores.as_deref())
+    } else {
+        Part::default()
+    };
     if streams {
-        let events = seat.engine.submit(ask);
-        return streamed(&seat, answer, events, number);
+        let stops = ask.stop.clone();
+        return Streaming::new(
+            answer,
+            seat.engine.submit(ask),
+            stops,
+            echo,
+            Trouble::of(&seat.options, number),
+        )
+        .response(&seat.options);
     }
-    let more = scores(&seat, &body, &ask.prompt).await;
-    let (text, reason, billed) = collect(seat.engine.submit(ask)).await;
-    Json(answer.whole(&text, reason, billed, more)).into_response()
+    let (mut part, billed) = collect(seat.engine.submit(ask)).await;
+    if body.only_echo() {
+        part = Part {
+            finish: part.finish,
+            ..Part::default()
+        };
+    }
+    let whole = Part {
+        text: echo.text + &part.text,
+        tokens: [echo.tokens, part.tokens].concat(),
+        finish: part.finish,
+    };
+    let scores = scores.map_or(Value::Null, |s| scoring::prompt_logprobs(&s));
+    Json(answer.whole(&whole, billed, scores)).into_response()
+}
+
+/// The prompt as the beginning of the answer.
+fn echo(prompt: &[u32], scores: Option<&[Scored]>) -> Part {
+    Part {
+        text: String::from_utf8_lossy(&tokenizer::bytes(prompt)).into_owned(),
+        tokens: scores
+            .into_iter()
+            .flatten()
+            .map(|s| s.told.clone())
+            .collect(),
+        finish: None,
+    }
 }
 
 /// The logprobs of the prompt, if they were asked for.
-async fn scores(seat: &Arc<Seat>, body: &Body, prompt: &[u32]) -> Value {
-    let echo = body.echo.unwrap_or(false) && body.logprobs.is_some();
-    let Some(top) = body.prompt_logprobs.or(echo.then_some(0)) else {
-        return json!({});
-    };
+async fn scores(seat: &Arc<Seat>, body: &Body, prompt: &[u32]) -> Option<Vec<Scored>> {
+    let top = body.scored()?;
     let asked = seat.scored.fetch_add(1, Ordering::Relaxed);
     let (ids, options) = (prompt.to_vec(), seat.options.clone());
     // A long prompt takes a while; the event loop goes on meanwhile.
-    let scored = tokio::task::spawn_blocking(move || {
-        let scores = scoring::score(&ids, &options, asked);
-        if echo {
-            json!({"logprobs": scoring::echoed(&ids, &scores), "prompt_token_ids": ids})
-        } else {
-            json!({"prompt_logprobs": scoring::prompt_logprobs(&ids, &scores, top), "prompt_token_ids": ids})
-        }
-    });
-    scored.await.unwrap_or_else(|_| json!({}))
+    tokio::task::spawn_blocking(move || scoring::score(&ids, &options, asked, top))
+        .await
+        .ok()
 }
 
-async fn collect(mut events: UnboundedReceiver<Event>) -> (String, &'static str, Billed) {
+/// A whole answer.
+async fn collect(mut events: UnboundedReceiver<Event>) -> (Part, Billed) {
     let mut billed = Billed::default();
     let mut pieces = TextPieces::default();
-    let mut text = String::new();
+    let mut part = Part::default();
     while let Some(event) = events.recv().await {
         match event {
             Event::Read { prompt, cached } => (billed.prompt, billed.cached) = (prompt, cached),
-            Event::Tokens(tokens) => {
+            Event::Written { tokens, finish } => {
                 billed.completion += tokens.len() as u64;
-                let ids: Vec<u32> = tokens.iter().map(|t| t.0).collect();
-                text.push_str(&pieces.push(&ids));
-            }
-            Event::Done(reason) => {
-                text.push_str(&pieces.rest());
-                return (text, reason, billed);
-            }
-        }
-    }
-    (text, "abort", billed)
-}
-
-/// How a faulty stream goes wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trouble {
-    None,
-    Cut,
-    Stall,
-    Malformed,
-}
-
-struct Streaming {
-    answer: Answer,
-    events: UnboundedReceiver<Event>,
-    billed: Billed,
-    pieces: TextPieces,
-    held: Vec<u32>,
-    bundle: usize,
-    chunks: u32,
-    trouble: Trouble,
-    ended: bool,
-}
-
-/// Tokens of one chunk of a bundling server.
-const BUNDLE: usize = 16;
-/// Chunks after which a faulty stream goes wrong.
-const TROUBLE_AFTER: u32 = 4;
-
-fn streamed(
-    seat: &Seat,
-    answer: Answer,
-    events: UnboundedReceiver<Event>,
-    number: u64,
-) -> Response {
-    let turn = number % 3 == 2;
-    let trouble = match &seat.options {
-        o if turn && o.has(Fault::StreamCut) => Trouble::Cut,
-        o if turn && o.has(Fault::Stall) => Trouble::Stall,
-        o if turn && o.has(Fault::MalformedSse) => Trouble::Malformed,
-        _ => Trouble::None,
-    };
-    let streaming = Streaming {
-        answer,
-        events,
-        billed: Billed::default(),
-        pieces: TextPieces::default(),
-        held: Vec::new(),
-        bundle: if seat.options.has(Fault::BundledChunks) {
-            BUNDLE
-        } else {
-            1
-        },
-        chunks: 0,
-        trouble,
-        ended: false,
-    };
-    let parts = stream::unfold(streaming, |mut streaming| async move {
-        let part = streaming.next().await?;
-        Some((part, streaming))
-    });
-    (
-        [(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")],
-        HttpBody::from_stream(parts),
-    )
-        .into_response()
-}
-
-/// The connection is broken off.
-#[derive(Debug)]
-struct Broken;
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("broken off")
-    }
-}
-
-impl std::error::Error for Broken {}
-
-impl From<Infallible> for Broken {
-    fn from(never: Infallible) -> Self {
-        match never {}
-    }
-}
-
-impl Streaming {
-    /// The next part of the body; none at its end.
-    async fn next(&mut self) -> Option<Result<Bytes, Broken>> {
-        if self.ended {
-            return None;
-        }
-        loop {
-            if self.chunks >= TROUBLE_AFTER {
-                match self.trouble {
-                    Trouble::None => {}
-                    Trouble::Cut => {
-                        self.ended = true;
-                        return Some(Err(Broken));
-                    }
-                    Trouble::Stall => std::future::pending::<()>().await,
-                    Trouble::Malformed => {
-                        self.trouble = Trouble::None;
-                        return Some(Ok(Bytes::from_static(
-                            b"data: {\"choices\":[{\"delta\":{\"content\":\n\n",
-                        )));
-                    }
+                let ids: Vec<u32> = tokens.iter().map(|t| t.id).collect();
+                part.text.push_str(&pieces.push(&ids));
+                part.tokens.extend(tokens);
+                if finish.is_some() {
+                    part.finish = finish;
+                    break;
                 }
             }
-            match self.events.recv().await? {
-                Event::Read { prompt, cached } => {
-                    (self.billed.prompt, self.billed.cached) = (prompt, cached);
-                    if let Some(role) = self.answer.role(self.billed) {
-                        return Some(Ok(role.into()));
-                    }
-                }
-                Event::Tokens(tokens) => {
-                    self.held.extend(tokens.iter().map(|t| t.0));
-                    // The first chunk goes out at once, also where later ones are held back.
-                    if self.held.len() >= self.bundle || self.chunks == 0 {
-                        return Some(Ok(self.flush().into()));
-                    }
-                }
-                Event::Done(reason) => return Some(Ok(self.finish(reason).into())),
-            }
         }
     }
-
-    fn flush(&mut self) -> String {
-        let ids = std::mem::take(&mut self.held);
-        self.billed.completion += ids.len() as u64;
-        self.chunks += 1;
-        let text = self.pieces.push(&ids);
-        self.answer.words(&text, &ids, self.billed)
+    part.text.push_str(&pieces.rest());
+    if let Some(stop) = part.finish.as_ref().and_then(|f| f.stop.as_ref()) {
+        part.text
+            .truncate(part.text.len().saturating_sub(stop.len()));
     }
-
-    fn finish(&mut self, reason: &str) -> String {
-        self.ended = true;
-        let mut body = if self.held.is_empty() {
-            String::new()
-        } else {
-            self.flush()
-        };
-        let rest = self.pieces.rest();
-        if !rest.is_empty() {
-            body.push_str(&self.answer.words(&rest, &[], self.billed));
-        }
-        body.push_str(&self.answer.finish(reason, self.billed));
-        body.push_str(&self.answer.usage(self.billed).unwrap_or_default());
-        body.push_str("data: [DONE]\n\n");
-        body
-    }
+    (part, billed)
 }
