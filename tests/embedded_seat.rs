@@ -136,7 +136,7 @@ fn an_early_stop_fails() {
 
 #[test]
 fn zero_logprobs_fail_the_perplexity() {
-    falls(&["zero-logprobs"], "perplexity/en", "fail", "zero");
+    falls(&["zero-logprobs"], "perplexity/en", "fail", "every logprob");
 }
 
 #[test]
