@@ -1,5 +1,7 @@
 //! Running gates through the real program.
 
+#![allow(dead_code, reason = "each test file uses some of it")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
