@@ -130,6 +130,7 @@ pub(crate) fn quickstart(faults: &[&str]) -> String {
         ("  \"ja/1\"   = { accept_length = \">= 1.3\" }\n", ""),
         ("tokens = 166_000", "tokens = 12_000"),
         ("= 166_000 tokens", "= 12_000 tokens"),
+        ("<= 30 s", "<= 5 s"),
         ("corpora = [\"en\", \"ja\"]", "corpora = [\"en\"]"),
         ("repeats    = 7", "repeats    = 5"),
     ] {
