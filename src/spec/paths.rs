@@ -365,6 +365,42 @@ fn presets(
         .collect()
 }
 
+/// One claim that any of a preset's lines satisfies: servers of different versions print different ones.
+fn either(preset: &Preset) -> Option<LineClaim> {
+    let lines = preset.announced;
+    let pattern = match lines {
+        [] => return None,
+        [one] => one.pattern.to_owned(),
+        several => {
+            let each: Vec<String> = several
+                .iter()
+                .map(|l| format!("(?:{})", l.pattern))
+                .collect();
+            each.join("|")
+        }
+    };
+    // The newest scope: an older server prints such a line more often, never less.
+    let scope = |line: &crate::dialect::PresetLine| line.later.map_or(line.scope, |l| l.scope);
+    let every_rank = lines.iter().all(|l| scope(l) == Scope::EveryRank);
+    let all = |of: fn(&crate::dialect::PresetLine) -> &'static [&'static str]| -> Vec<String> {
+        let texts = lines.iter().flat_map(of);
+        texts.map(ToString::to_string).collect()
+    };
+    let alone = lines.len() == 1;
+    Some(LineClaim {
+        pattern,
+        on: if every_rank {
+            Count::Each(Scope::EveryRank)
+        } else {
+            Count::AtLeast(1)
+        },
+        when: When::SinceBoot,
+        matches: all(|l| l.matches),
+        // A line that one alternative must not match may well be the other's.
+        never: if alone { all(|l| l.never) } else { Vec::new() },
+    })
+}
+
 /// Adds what a preset claims.
 fn add(path: &mut PathSpec, preset: &Preset) {
     let counter = |selector: &&str| CounterClaim {
@@ -372,18 +408,7 @@ fn add(path: &mut PathSpec, preset: &Preset) {
         rank_label: None,
         at_least: 1.0,
     };
-    path.announced
-        .extend(preset.announced.iter().map(|line| LineClaim {
-            pattern: line.pattern.into(),
-            // The newest scope: an older server prints such a line more often, never less.
-            on: match line.later.map_or(line.scope, |l| l.scope) {
-                Scope::EveryRank => Count::Each(Scope::EveryRank),
-                Scope::EveryNode | Scope::Once => Count::AtLeast(1),
-            },
-            when: When::SinceBoot,
-            matches: line.matches.iter().map(ToString::to_string).collect(),
-            never: line.never.iter().map(ToString::to_string).collect(),
-        }));
+    path.announced.extend(either(preset));
     path.refuted.extend(preset.refuted.iter().map(|line| {
         RefutingLine {
             pattern: (*line).into(),
