@@ -95,12 +95,16 @@ impl Concludes for Pack {
                     .push(Reason::new("pack.unread", Verdict::Unproven, why, why));
                 continue;
             }
-            let faults: Vec<&str> = window
-                .results
-                .get("pack_faults")
-                .and_then(|v| v.as_array())
-                .map(|list| list.iter().filter_map(|f| f.as_str()).collect())
-                .unwrap_or_default();
+            let Some(list) = window.results.get("pack_faults").and_then(|v| v.as_array()) else {
+                conclusion.reasons.push(Reason::new(
+                    "pack.unread",
+                    Verdict::Unproven,
+                    "the run holds no look at the pack: no list of faults is not an empty one",
+                    "パックを調べた記録が無い（欠落の一覧が無いことは、欠落が無いことではない）",
+                ));
+                continue;
+            };
+            let faults: Vec<&str> = list.iter().filter_map(|f| f.as_str()).collect();
             // Twenty faults tell what is wrong with a pack; ten thousand would hide it.
             conclusion.reasons.extend(
                 faults
