@@ -1,5 +1,7 @@
 //! `sekimon drill`: each proof knocked out, each fault injected, on the evidence of a real run.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod seat;
 
 use seat::{quickstart, run, sekimon};
