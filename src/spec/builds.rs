@@ -8,6 +8,7 @@ use super::faults::line_of;
 use super::gate::{Build, Gate, LogSource, Occupancy};
 use super::read::Places;
 use super::seat;
+use super::scalar;
 use super::walk::{self, Ledger, Walk};
 
 /// How long a build may take to become ready unless the gate says more: a small model loads in seconds, a 305B pack in
@@ -52,10 +53,19 @@ pub(super) fn read<'a>(
             line: 1,
         }];
     };
+    if table.entries().is_empty() {
+        ledger.error(
+            root.place("builds"),
+            "`[builds]` defines no build",
+            "empty",
+            Some("add `[builds.candidate]`, or leave `[builds]` out to attach to what serves".into()),
+        );
+    }
     let mut raw: Vec<Raw> = Vec::new();
     for (name, span, node) in table.entries() {
         if let Some(build) = walk::table(ledger, node, name, format!("[builds.{name}]")) {
             places.insert(name.to_owned(), span.clone());
+            walk::name(ledger, &span, "build", name);
             raw.push(one(name, span, build, ledger));
         }
     }
@@ -65,11 +75,11 @@ pub(super) fn read<'a>(
 }
 
 fn one(name: &str, span: Range<usize>, build: Walk<'_, '_>, ledger: &Ledger) -> Raw {
-    let list = |key| build.get(key).map(|n| walk::texts(ledger, n, key));
+    let list = |key| build.get(key).map(|n| scalar::texts(ledger, n, key));
     let mut env = BTreeMap::new();
     if let Some(table) = build.table("env", format!("[builds.{name}.env]")) {
         for (key, _, node) in table.entries() {
-            if let Some(value) = walk::text(ledger, node, key) {
+            if let Some(value) = scalar::text(ledger, node, key) {
                 env.insert(key.to_owned(), value);
             }
         }
@@ -82,7 +92,7 @@ fn one(name: &str, span: Range<usize>, build: Walk<'_, '_>, ledger: &Ledger) -> 
         env,
         cwd: build.text("cwd"),
         ready: build.time("ready"),
-        url: build.get("url").and_then(|n| seat::url(ledger, n, "url")),
+        url: build.get("url").and_then(|n| scalar::url(ledger, n, "url")),
         log: build.get("log").and_then(|n| seat::log(ledger, n)),
         path: build.text("path"),
         like_span: build.place("like"),

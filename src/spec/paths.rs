@@ -5,6 +5,7 @@ use regex::Regex;
 use super::faults::line_of;
 use super::gate::{Count, CounterClaim, LineClaim, PathSpec, RefutingLine, ResidentClaim, When};
 use super::read::Places;
+use super::scalar;
 use super::walk::{self, Ledger, Node, Walk};
 use crate::dialect::{DIALECTS, Dialect, Preset, Scope};
 use toml::de::DeValue;
@@ -74,7 +75,7 @@ pub(super) fn read<'a>(
 }
 
 fn pattern(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<String> {
-    let text = walk::text(ledger, node, key)?;
+    let text = scalar::text(ledger, node, key)?;
     match Regex::new(&text) {
         Ok(_) => Some(text),
         Err(cause) => {
@@ -161,7 +162,16 @@ fn count(ledger: &Ledger, node: Node<'_, '_>) -> Option<Count> {
     ];
     if let DeValue::Table(_) = node.get_ref() {
         let table = walk::table(ledger, node, "on", "`on`")?;
-        let exactly = table.count("exactly", 0, 1_000_000).map(Count::Exactly);
+        let exactly = table.count("exactly", 0, 1_000_000);
+        if exactly == Some(0) {
+            ledger.error(
+                table.place("exactly"),
+                "a line that is seen exactly 0 times announces nothing",
+                "never seen",
+                Some("a line that must not be seen stands under `refuted`".into()),
+            );
+        }
+        let exactly = exactly.map(Count::Exactly);
         let least = table.count("at_least", 1, 1_000_000).map(Count::AtLeast);
         table.close(&[]);
         if exactly.is_some() == least.is_some() {
@@ -174,7 +184,7 @@ fn count(ledger: &Ledger, node: Node<'_, '_>) -> Option<Count> {
         }
         return exactly.or(least);
     }
-    let text = walk::text(ledger, node, "on")?;
+    let text = scalar::text(ledger, node, "on")?;
     let found = WORDS
         .iter()
         .find(|(word, _)| *word == text)
@@ -194,7 +204,7 @@ fn count(ledger: &Ledger, node: Node<'_, '_>) -> Option<Count> {
 
 fn when(table: &Walk<'_, '_>, ledger: &Ledger) -> Option<When> {
     let node = table.get("when")?;
-    let text = walk::text(ledger, node, "when")?;
+    let text = scalar::text(ledger, node, "when")?;
     match text.as_str() {
         "since boot" => Some(When::SinceBoot),
         "window" => Some(When::Window),
@@ -215,7 +225,7 @@ fn when(table: &Walk<'_, '_>, ledger: &Ledger) -> Option<When> {
 fn resident(table: Walk<'_, '_>, ledger: &Ledger) -> Vec<ResidentClaim> {
     let mut claims = Vec::new();
     let sha256 = table.get("sha256").and_then(|node| {
-        let text = walk::text(ledger, node, "sha256")?;
+        let text = scalar::text(ledger, node, "sha256")?;
         let good = text.len() == 64
             && text
                 .bytes()
@@ -244,7 +254,7 @@ fn resident(table: Walk<'_, '_>, ledger: &Ledger) -> Vec<ResidentClaim> {
     }
     if let Some(env) = table.table("env", "`env`") {
         for (name, _, node) in env.entries() {
-            if let Some(value) = walk::text(ledger, node, name) {
+            if let Some(value) = scalar::text(ledger, node, name) {
                 claims.push(ResidentClaim::Env {
                     name: name.into(),
                     value: Some(value),
@@ -269,7 +279,7 @@ fn counter(table: Walk<'_, '_>, ledger: &Ledger) -> Option<CounterClaim> {
     let selector = table
         .required("counter", "'calls_total{kernel=\"mine\"}'")
         .and_then(|node| {
-            let text = walk::text(ledger, node, "counter")?;
+            let text = scalar::text(ledger, node, "counter")?;
             if let Some(wrong) = selector_fault(&text) {
                 ledger.error(
                     node.span(),
@@ -284,8 +294,16 @@ fn counter(table: Walk<'_, '_>, ledger: &Ledger) -> Option<CounterClaim> {
     let rank_label = table.text("rank_label");
     let at_least = table
         .get("at_least")
-        .and_then(|n| walk::number(ledger, n, "at_least"))
+        .and_then(|n| scalar::number(ledger, n, "at_least"))
         .unwrap_or(1.0);
+    if at_least <= 0.0 {
+        ledger.error(
+            table.place("at_least"),
+            "`at_least` is a movement, and one of nothing is none",
+            "out of range",
+            Some("write `at_least = 1`".into()),
+        );
+    }
     table.close(&[]);
     Some(CounterClaim {
         selector: selector?,
@@ -299,7 +317,12 @@ fn selector_fault(text: &str) -> Option<String> {
     let shape = r#"^\s*[A-Za-z_:][\w:.]*\s*(?:\{\s*(?:[A-Za-z_]\w*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\]|\\.)*"\s*,?\s*)*\})?\s*$"#;
     let regex = Regex::new(shape).ok()?;
     if regex.is_match(text) {
-        return None;
+        let values = Regex::new(r#"[=!]~\s*"((?:[^"\\]|\\.)*)""#).ok()?;
+        return values
+            .captures_iter(text)
+            .filter_map(|c| c.get(1))
+            .find(|value| Regex::new(&value.as_str().replace("\\\\", "\\")).is_err())
+            .map(|value| format!("`{}` is no regular expression", value.as_str()));
     }
     Some(match (text.contains('{'), text.contains('}')) {
         (true, false) => "the closing `}` is missing".into(),
@@ -344,8 +367,8 @@ fn presets(
         return Vec::new();
     };
     let names = match node.get_ref() {
-        DeValue::Array(_) => walk::texts(ledger, node, "preset"),
-        _ => walk::text(ledger, node, "preset").into_iter().collect(),
+        DeValue::Array(_) => scalar::texts(ledger, node, "preset"),
+        _ => scalar::text(ledger, node, "preset").into_iter().collect(),
     };
     let known: Vec<&'static Preset> = match dialect {
         Some(dialect) => dialect.presets.iter().collect(),

@@ -12,6 +12,7 @@ use super::gate::{Gate, Occupancy, RecordedRun};
 use super::kind::Kind;
 use super::paths;
 use super::seat;
+use super::scalar;
 use super::walk::{Ledger, Walk};
 
 /// A gate that read well.
@@ -77,7 +78,7 @@ fn gate<'a>(
 ) -> Option<Gate> {
     let title = root
         .required("title", "\"what this gate is for\"")
-        .and_then(|n| super::walk::text(ledger, n, "title"));
+        .and_then(|n| scalar::text(ledger, n, "title"));
     let seat = seat::read(root, ledger);
     let mut build_places = Places::new();
     let builds = builds::read(root, ledger, source, &mut build_places);
@@ -134,21 +135,24 @@ fn restored(gate: &Gate, root: &Walk<'_, '_>, ledger: &Ledger) {
     let Some(restore) = &gate.seat.restore else {
         return;
     };
+    let span = root
+        .table("seat", "[seat]")
+        .map_or(0..0, |seat| seat.place("restore"));
     if gate.build(restore).is_none() {
         let names: Vec<&str> = gate.builds.iter().map(|b| b.name.as_str()).collect();
         let help = super::walk::did_you_mean(restore, names.iter().copied());
         ledger.error(
-            root.place("seat"),
+            span.clone(),
             format!("`restore` names the build `{restore}`, which is not defined"),
-            "in here",
+            "not defined",
             help,
         );
     }
     if gate.seat.occupancy == Occupancy::SideBySide {
         ledger.warn(
-            root.place("seat"),
+            span,
             "`restore` beside `together`: every build is up at once, so nothing has to be put back",
-            "in here",
+            "not needed",
             None,
         );
     }
@@ -159,13 +163,14 @@ fn runs(root: &Walk<'_, '_>, ledger: &Ledger) -> BTreeMap<String, RecordedRun> {
     let Some(table) = root.table("runs", "[runs]") else {
         return runs;
     };
-    for (name, _, node) in table.entries() {
+    for (name, span, node) in table.entries() {
+        super::walk::name(ledger, &span, "run", name);
         let Some(run) = super::walk::table(ledger, node, name, format!("[runs.{name}]")) else {
             continue;
         };
         let path = run
             .required("report", "\"reports/…/report.json\"")
-            .and_then(|n| super::walk::text(ledger, n, "report"));
+            .and_then(|n| scalar::text(ledger, n, "report"));
         let build = run.text("build");
         let sha256 = run.text("sha256");
         run.close(&[]);
