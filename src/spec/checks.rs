@@ -143,13 +143,17 @@ fn builds(table: &Walk<'_, '_>, ledger: &Ledger, gate: &Gate) -> Vec<String> {
         ledger.error(node.span(), "`builds` names no build", "empty", None);
     }
     let mut seen = BTreeSet::new();
-    for name in &names {
+    let nodes = node.get_ref().as_array().into_iter().flat_map(|l| l.iter());
+    for node in nodes {
+        let Some(name) = node.get_ref().as_str() else {
+            continue;
+        };
         if gate.build(name).is_none() {
             let help = walk::did_you_mean(name, gate.builds.iter().map(|b| b.name.as_str()));
             ledger.error(
                 node.span(),
                 format!("the build `{name}` is not defined"),
-                "in here",
+                "not defined",
                 help,
             );
         }
@@ -157,7 +161,7 @@ fn builds(table: &Walk<'_, '_>, ledger: &Ledger, gate: &Gate) -> Vec<String> {
             ledger.error(
                 node.span(),
                 format!("the build `{name}` stands here twice"),
-                "in here",
+                "again",
                 None,
             );
         }

@@ -164,7 +164,8 @@ fn limit<'t>(text: &'t str, figure: &FigureKind) -> Parsed<'t, Limit> {
         return within(rest, figure);
     }
     for (words, made) in BANDS {
-        if let Some(rest) = text.strip_prefix(words) {
+        let rest = text.strip_prefix(words);
+        if let Some(rest) = rest.filter(|r| r.is_empty() || r.starts_with(char::is_whitespace)) {
             return Ok(made(reference(rest)?));
         }
     }
@@ -172,9 +173,14 @@ fn limit<'t>(text: &'t str, figure: &FigureKind) -> Parsed<'t, Limit> {
     if !word.is_empty() && word.chars().all(|c| c.is_ascii_alphabetic() || c == '_') {
         return Ok(Limit::Is(word.to_owned()));
     }
+    let message = if text.is_empty() {
+        "an expectation is empty".to_owned()
+    } else {
+        format!("`{text}` does not read as an expectation")
+    };
     wrong(
         text,
-        format!("`{text}` does not read as an expectation"),
+        message,
         "write `>= 38 tok/s`, `<= 130 s`, `= 8`, `between 1 and 2`, `>= 1.05 x BUILD`, `within 2 % of BUILD`, `in band of BUILD` or `is WORD`",
     )
 }
@@ -182,9 +188,9 @@ fn limit<'t>(text: &'t str, figure: &FigureKind) -> Parsed<'t, Limit> {
 type Banded = fn(Reference) -> Limit;
 
 const BANDS: &[(&str, Banded)] = &[
-    ("in band of ", Limit::InBand),
-    ("above band of ", Limit::AboveBand),
-    ("below band of ", Limit::BelowBand),
+    ("in band of", Limit::InBand),
+    ("above band of", Limit::AboveBand),
+    ("below band of", Limit::BelowBand),
 ];
 
 fn strip_any<'t>(text: &'t str, heads: &[&str]) -> Option<&'t str> {
@@ -226,7 +232,14 @@ fn within<'t>(text: &'t str, figure: &FigureKind) -> Parsed<'t, Limit> {
 
 fn reference(text: &str) -> Parsed<'_, Reference> {
     let name = text.trim();
-    if name.is_empty() || name.contains(char::is_whitespace) {
+    if name.is_empty() {
+        return wrong(
+            name,
+            "the build to compare with is missing",
+            "write the build's name, or `run:NAME`",
+        );
+    }
+    if name.contains(char::is_whitespace) {
         return wrong(
             name,
             format!("`{name}` is no name of a build"),

@@ -157,7 +157,8 @@ fn comparable(limit: Limit, text: &str, check: &Check, gate: &Gate) -> Result<Li
         Reference::Build(name) if !check.builds.contains(name) => {
             let known: Vec<&str> = check.builds.iter().map(String::as_str).collect();
             let before = known.split_last().map_or(&[][..], |(_, before)| before);
-            let help = walk::did_you_mean(name, before.iter().copied()).unwrap_or_else(|| {
+            let before = before.iter().copied().filter(|b| gate.build(b).is_some());
+            let help = walk::did_you_mean(name, before).unwrap_or_else(|| {
                 format!(
                     "add it to `builds`, before the judged one (now `{}`)",
                     known.join("`, `")
@@ -194,7 +195,7 @@ fn possible(limit: Limit, text: &str, figure: &FigureKind) -> Result<Limit, Wron
             return wrong(
                 whole,
                 format!("`{}` is a number, and `{word}` is a word", figure.name),
-                &format!("write `>= 1 {}`", figure.unit).replace(" `", "`"),
+                &format!("write `{}`", format!(">= 1 {}", figure.unit).trim()),
             );
         }
         let help = walk::did_you_mean(word, figure.words.iter().copied())

@@ -12,6 +12,7 @@ pub mod kind;
 pub mod kinds;
 mod params;
 mod paths;
+mod presets;
 pub mod read;
 mod scalar;
 pub mod schema;

@@ -73,8 +73,9 @@ fn value(ledger: &Ledger, node: Node<'_, '_>, key: &Key) -> Option<Value> {
         },
         Takes::Text => scalar::text(ledger, node, key.name).map(Value::Text),
         Takes::Word(words) => word(ledger, node, key.name, words).map(Value::Text),
-        Takes::Texts => list(ledger, node, key.name)
-            .map(|nodes| Value::Texts(unique(ledger, nodes, |n| scalar::text(ledger, n, key.name)))),
+        Takes::Texts => list(ledger, node, key.name).map(|nodes| {
+            Value::Texts(unique(ledger, nodes, |n| scalar::text(ledger, n, key.name)))
+        }),
         Takes::Words(words) => list(ledger, node, key.name)
             .map(|nodes| Value::Texts(unique(ledger, nodes, |n| word(ledger, n, key.name, words)))),
         Takes::Counts(least, most) => list(ledger, node, key.name).map(|nodes| {

@@ -1,23 +1,33 @@
 //! `[seat]`.
 
-use super::gate::{LogSource, Occupancy, Ranks, Seat};
 use super::faults::SECRET;
+use super::gate::{LogSource, Occupancy, Ranks, Seat};
 use super::scalar;
 use super::walk::{self, Ledger, Node, Walk};
 use crate::dialect::{DIALECTS, named};
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
-/// Reads the seat.
-pub(super) fn read<'a>(root: &Walk<'a, '_>, ledger: &'a Ledger) -> Option<Seat> {
-    let Some(seat) = root.table("seat", "[seat]") else {
+/// Reads the seat; without one, an empty seat stands in so that the rest of the file is read too.
+pub(super) fn read<'a>(root: &Walk<'a, '_>, ledger: &'a Ledger) -> Seat {
+    let nothing = DeTable::new();
+    let seat = root.table("seat", "[seat]");
+    if root.get("seat").is_none() {
         ledger.error(
             0..0,
             "the gate has no `[seat]`",
             "`[seat]` is missing",
             Some("add `[seat]` with `url = \"http://127.0.0.1:8000\"`".into()),
         );
-        return None;
-    };
+    }
+    if let Some(seat) = seat {
+        return one(seat, ledger);
+    }
+    // What an empty table lacks has been told by the fault above.
+    let unheard = Ledger::default();
+    one(Walk::new(&unheard, &nothing, "[seat]", 0..0), &unheard)
+}
+
+fn one(seat: Walk<'_, '_>, ledger: &Ledger) -> Seat {
     let url = seat
         .required("url", "\"http://127.0.0.1:8000\"")
         .and_then(|n| scalar::url(ledger, n, "url"));
@@ -57,7 +67,7 @@ pub(super) fn read<'a>(root: &Walk<'a, '_>, ledger: &'a Ledger) -> Option<Seat> 
             .and_then(|node| megahertz(ledger, node)),
     };
     seat.close(&[]);
-    Some(read)
+    read
 }
 
 const ONE: Ranks = Ranks {
@@ -82,9 +92,8 @@ fn metrics(seat: &Walk<'_, '_>, ledger: &Ledger) -> Vec<String> {
 
 /// The name of the variable that holds the key; the key itself is refused.
 fn key(seat: &Walk<'_, '_>, ledger: &Ledger) -> Option<String> {
-    let help = || {
-        Some("name the environment variable that holds it: `api_key_env = \"NAME\"`".to_owned())
-    };
+    let help =
+        || Some("name the environment variable that holds it: `api_key_env = \"NAME\"`".to_owned());
     if let Some(node) = seat.get("api_key") {
         ledger.error(
             node.span(),
@@ -95,9 +104,7 @@ fn key(seat: &Walk<'_, '_>, ledger: &Ledger) -> Option<String> {
     }
     let node = seat.get("api_key_env")?;
     let name = scalar::text(ledger, node, "api_key_env")?;
-    let named = name
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || c == '_')
+    let named = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !named {
         // What stands here may be the key, so the message does not repeat it.
@@ -207,6 +214,7 @@ fn megahertz(ledger: &Ledger, node: Node<'_, '_>) -> Option<u32> {
 
 /// One source of a log.
 pub(super) fn log(ledger: &Ledger, node: Node<'_, '_>) -> Option<LogSource> {
+    let before = ledger.errors();
     let table = walk::table(ledger, node, "log", "`log`")?;
     let file = table.text("file").map(LogSource::File);
     let docker = table.text("docker").map(LogSource::Docker);
@@ -228,7 +236,7 @@ pub(super) fn log(ledger: &Ledger, node: Node<'_, '_>) -> Option<LogSource> {
             Some("keep one of `file`, `docker`, `command`, `journald`, `kubernetes`".into()),
         );
     }
-    if given.is_empty() {
+    if given.is_empty() && ledger.errors() == before {
         ledger.error(node.span(), "a log has a source", "none named", Some("write `{ file = \"…\" }`, `{ docker = \"…\" }`, `{ command = [\"…\"] }`, `{ journald = \"…\" }` or `{ kubernetes = \"…\" }`".into()));
     }
     given.pop()

@@ -57,6 +57,13 @@ impl Ledger {
         });
     }
 
+    /// How many errors stand so far: a part whose errors were told needs no second one for being empty.
+    pub(super) fn errors(&self) -> usize {
+        let faults = self.faults.borrow();
+        let errors = faults.iter().filter(|f| f.severity == Severity::Error);
+        errors.count()
+    }
+
     /// Everything, in the order of the file.
     pub(super) fn take(self) -> Vec<Fault> {
         let mut all = self.faults.into_inner();
@@ -191,11 +198,14 @@ impl<'a, 'd> Walk<'a, 'd> {
     /// Ends the reading: every key that nobody asked for is unknown. `more` are keys that are known without being read.
     pub(super) fn close(self, more: &[&'static str]) {
         let known = self.known.borrow();
-        let all: Vec<&str> = known.iter().copied().chain(more.iter().copied()).collect();
+        let all: BTreeSet<&str> = known.iter().copied().chain(more.iter().copied()).collect();
         for (key, span, _) in self.entries() {
-            if !all.contains(&key) {
-                let help = did_you_mean(key, all.iter().copied())
-                    .unwrap_or_else(|| format!("{} knows `{}`", self.what, all.join("`, `")));
+            if !all.contains(key) {
+                // `api_key` is known only to be refused.
+                let good = all.iter().copied().filter(|k| *k != "api_key");
+                let good: Vec<&str> = good.collect();
+                let help = did_you_mean(key, good.iter().copied())
+                    .unwrap_or_else(|| format!("{} knows `{}`", self.what, good.join("`, `")));
                 self.ledger.error(
                     span,
                     format!("unknown key `{key}` in {}", self.what),
