@@ -1,5 +1,7 @@
 //! Bad input and bad days: a clear message, the right exit code, and what was measured stays on disk.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod seat;
 
 use std::io::Write as _;

@@ -1,5 +1,11 @@
 //! `sekimon drill`: each proof knocked out, each fault injected, on the evidence of a real run.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and shows what it saw"
+)]
+
 mod seat;
 
 use seat::{quickstart, run, sekimon};

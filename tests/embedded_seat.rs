@@ -2,6 +2,8 @@
 //!
 //! The gate is `gates/quickstart.toml` itself, with fewer workloads and a shorter needle so that one run takes seconds.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod seat;
 
 use seat::{Run, quickstart, run};

@@ -80,6 +80,12 @@ const KEYS: &[Key] = &[
         about: "Depths of the needle in percent of the prompt.",
     },
     Key {
+        name: "decoys",
+        takes: Takes::Count(0, 6),
+        default: Default::Count(6),
+        about: "Facts of the same form with other keys, at most; 0 only for a model too small to tell them apart.",
+    },
+    Key {
         name: "max_tokens",
         takes: Takes::Count(8, 100_000),
         default: Default::Count(64),
@@ -172,6 +178,7 @@ impl Planned for Needle {
                 language: language.clone(),
                 depth,
                 draw: repeat,
+                decoys: u32::try_from(params.count("decoys").unwrap_or(6)).unwrap_or(6),
                 content,
                 max_tokens: u32::try_from(params.count("max_tokens").unwrap_or(64))
                     .unwrap_or(u32::MAX),
@@ -189,7 +196,9 @@ impl Planned for Needle {
             let short = CONTROL_TOKENS.min(tokens);
             wishes.push(needle("control-short", short, NeedleContent::Needle));
             wishes.push(needle("control-missing", short, NeedleContent::Missing));
-            wishes.push(needle("control-swapped", short, NeedleContent::Swapped));
+            if params.count("decoys") != Some(0) {
+                wishes.push(needle("control-swapped", short, NeedleContent::Swapped));
+            }
         }
         wishes.push(needle("measure", tokens, NeedleContent::Needle));
         wishes

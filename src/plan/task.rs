@@ -84,6 +84,8 @@ pub struct NeedleTask {
     pub depth: f64,
     /// Which needle: a run draws its own values from its seed.
     pub draw: u32,
+    /// Decoys at most: facts of the same form with other keys.
+    pub decoys: u32,
     /// What the prompt holds.
     pub content: NeedleContent,
     /// Tokens of the answer at most.

@@ -65,7 +65,8 @@ pub async fn prepare(stage: &Stage, task: &NeedleTask, seed: u64, window: &str) 
 }
 
 fn drawn(task: &NeedleTask, language: Language, seed: u64) -> Needle {
-    let needle = Needle::draw(language, seed, task.draw);
+    let mut needle = Needle::draw(language, seed, task.draw);
+    needle.decoys.truncate(task.decoys as usize);
     match task.content {
         NeedleContent::Swapped => needle.swapped(),
         NeedleContent::Needle | NeedleContent::Missing => needle,

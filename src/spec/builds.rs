@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::faults::line_of;
 use super::gate::{Build, Gate, LogSource, Occupancy};
 use super::read::Places;
+use super::scalar;
 use super::seat;
 use super::walk::{self, Ledger, Walk};
 
@@ -31,14 +32,24 @@ struct Raw {
     like_span: Range<usize>,
 }
 
+/// Where the builds stand, and which of them are like nothing.
+#[derive(Debug, Default)]
+pub(super) struct BuildPlaces {
+    names: Places,
+    broken: BTreeSet<String>,
+}
+
 /// Reads the builds; without `[builds]` there is one that is attached to.
 pub(super) fn read<'a>(
     root: &Walk<'a, '_>,
     ledger: &'a Ledger,
     source: &str,
-    places: &mut Places,
+    places: &mut BuildPlaces,
 ) -> Vec<Build> {
     let Some(table) = root.table("builds", "[builds]") else {
+        let seat = root.table("seat", "[seat]");
+        let url = seat.map_or(0..0, |seat| seat.place("url"));
+        places.names.insert("seat".into(), url);
         return vec![Build {
             name: "seat".into(),
             start: Vec::new(),
@@ -52,24 +63,44 @@ pub(super) fn read<'a>(
             line: 1,
         }];
     };
+    if table.entries().is_empty() {
+        ledger.error(
+            root.place("builds"),
+            "`[builds]` defines no build",
+            "empty",
+            Some(
+                "add `[builds.candidate]`, or leave `[builds]` out to attach to what serves".into(),
+            ),
+        );
+    }
     let mut raw: Vec<Raw> = Vec::new();
     for (name, span, node) in table.entries() {
         if let Some(build) = walk::table(ledger, node, name, format!("[builds.{name}]")) {
-            places.insert(name.to_owned(), span.clone());
+            places.names.insert(name.to_owned(), span.clone());
+            walk::name(ledger, &span, "build", name);
             raw.push(one(name, span, build, ledger));
         }
     }
-    raw.iter()
-        .map(|r| finish(resolve(r, &raw, ledger, &mut BTreeSet::new()), source))
-        .collect()
+    let mut builds = Vec::new();
+    for build in &raw {
+        let before = ledger.errors();
+        builds.push(finish(
+            resolve(build, &raw, ledger, &mut BTreeSet::new()),
+            source,
+        ));
+        if ledger.errors() > before {
+            places.broken.insert(build.name.clone());
+        }
+    }
+    builds
 }
 
 fn one(name: &str, span: Range<usize>, build: Walk<'_, '_>, ledger: &Ledger) -> Raw {
-    let list = |key| build.get(key).map(|n| walk::texts(ledger, n, key));
+    let list = |key| build.get(key).map(|n| scalar::texts(ledger, n, key));
     let mut env = BTreeMap::new();
     if let Some(table) = build.table("env", format!("[builds.{name}.env]")) {
         for (key, _, node) in table.entries() {
-            if let Some(value) = walk::text(ledger, node, key) {
+            if let Some(value) = scalar::text(ledger, node, key) {
                 env.insert(key.to_owned(), value);
             }
         }
@@ -82,7 +113,7 @@ fn one(name: &str, span: Range<usize>, build: Walk<'_, '_>, ledger: &Ledger) -> 
         env,
         cwd: build.text("cwd"),
         ready: build.time("ready"),
-        url: build.get("url").and_then(|n| seat::url(ledger, n, "url")),
+        url: build.get("url").and_then(|n| scalar::url(ledger, n, "url")),
         log: build.get("log").and_then(|n| seat::log(ledger, n)),
         path: build.text("path"),
         like_span: build.place("like"),
@@ -148,9 +179,9 @@ fn finish(raw: Raw, source: &str) -> Build {
 }
 
 /// What must hold between the builds and the rest of the gate.
-pub(super) fn hold(gate: &Gate, ledger: &Ledger, places: &Places) {
+pub(super) fn hold(gate: &Gate, ledger: &Ledger, places: &BuildPlaces) {
     for build in &gate.builds {
-        let span = places.get(&build.name).cloned().unwrap_or(0..0);
+        let span = places.names.get(&build.name).cloned().unwrap_or(0..0);
         let url = build.url.as_deref().unwrap_or(&gate.seat.url);
         if build.start.is_empty() && url.ends_with(":0") {
             ledger.error(
@@ -163,7 +194,9 @@ pub(super) fn hold(gate: &Gate, ledger: &Ledger, places: &Places) {
                 Some("name the seat's port, or give the build a `start` command".into()),
             );
         }
-        if build.start.is_empty() && build.url.is_none() && gate.builds.len() > 1 {
+        if places.broken.contains(&build.name) {
+            // Nothing is known of what it would have taken from the other.
+        } else if build.start.is_empty() && build.url.is_none() && gate.builds.len() > 1 {
             ledger.error(span.clone(), format!("`{}` has neither `start` nor `url`: nothing tells it from the other builds at the seat", build.name), "what serves here?", Some("give it a `start` command, or a `url` of its own".into()));
         }
         if let Some(path) = &build.path

@@ -4,6 +4,8 @@
 //! `">= 1.05 x incumbent"` · `"<= 1.02 x run:certified"` · `"within 2 % of incumbent"` · `"within 0.02 of incumbent"` ·
 //! `"in band of incumbent"` · `"above band of incumbent"` · `"below band of incumbent"` · `"is exact"`.
 
+use std::ops::Range;
+
 use super::kind::FigureKind;
 
 /// One figure held to one limit.
@@ -86,29 +88,61 @@ pub struct Wrong {
     pub message: String,
     /// How to mend it.
     pub help: Option<String>,
+    /// Bytes of the expectation's text that are at fault.
+    pub at: Range<usize>,
 }
 
-fn wrong<T>(message: impl Into<String>, help: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong {
+/// A fault in a piece of the text; [`parse`] turns the piece into its place.
+struct Slip<'t> {
+    piece: &'t str,
+    message: String,
+    help: String,
+}
+
+type Parsed<'t, T> = Result<T, Slip<'t>>;
+
+fn wrong<'t, T>(
+    piece: &'t str,
+    message: impl Into<String>,
+    help: impl Into<String>,
+) -> Parsed<'t, T> {
+    Err(Slip {
+        piece,
         message: message.into(),
-        help: Some(help.into()),
+        help: help.into(),
     })
+}
+
+/// Place of a piece that was cut out of a text.
+fn place(piece: &str, text: &str) -> Range<usize> {
+    let start = (piece.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+    // An empty piece (a number that is missing) is pointed at where it should stand.
+    let start = start.min(text.len());
+    start..(start + piece.len()).min(text.len())
 }
 
 /// Reads an expectation of a figure.
 ///
 /// # Errors
-/// What does not read, with the form that would.
+/// What does not read and where it stands, with the form that would.
 pub fn parse(text: &str, figure: &FigureKind) -> Result<Limit, Wrong> {
-    let text = text.trim();
+    limit(text.trim(), figure).map_err(|slip| Wrong {
+        at: place(slip.piece, text),
+        message: slip.message,
+        help: Some(slip.help),
+    })
+}
+
+fn limit<'t>(text: &'t str, figure: &FigureKind) -> Parsed<'t, Limit> {
     if let Some(rest) = strip_any(text, &[">=", "≥"]) {
         return compared(rest, figure, Limit::AtLeast, Limit::RatioAtLeast);
     }
     if let Some(rest) = strip_any(text, &["<=", "≤"]) {
         return compared(rest, figure, Limit::AtMost, Limit::RatioAtMost);
     }
-    if text.starts_with('>') || text.starts_with('<') {
+    if text.starts_with(['>', '<']) {
         return wrong(
+            text.get(..1).unwrap_or(text),
             format!("`{text}`: a bound is never exactly on its limit"),
             "write `>=` or `<=`",
         );
@@ -119,6 +153,7 @@ pub fn parse(text: &str, figure: &FigureKind) -> Result<Limit, Wrong> {
     if let Some(rest) = text.strip_prefix("between ") {
         let Some((low, high)) = rest.split_once(" and ") else {
             return wrong(
+                text,
                 format!("`{text}` has no second end"),
                 "write `between 150 and 400 tokens`",
             );
@@ -129,7 +164,8 @@ pub fn parse(text: &str, figure: &FigureKind) -> Result<Limit, Wrong> {
         return within(rest, figure);
     }
     for (words, made) in BANDS {
-        if let Some(rest) = text.strip_prefix(words) {
+        let rest = text.strip_prefix(words);
+        if let Some(rest) = rest.filter(|r| r.is_empty() || r.starts_with(char::is_whitespace)) {
             return Ok(made(reference(rest)?));
         }
     }
@@ -137,8 +173,14 @@ pub fn parse(text: &str, figure: &FigureKind) -> Result<Limit, Wrong> {
     if !word.is_empty() && word.chars().all(|c| c.is_ascii_alphabetic() || c == '_') {
         return Ok(Limit::Is(word.to_owned()));
     }
+    let message = if text.is_empty() {
+        "an expectation is empty".to_owned()
+    } else {
+        format!("`{text}` does not read as an expectation")
+    };
     wrong(
-        format!("`{text}` does not read as an expectation"),
+        text,
+        message,
         "write `>= 38 tok/s`, `<= 130 s`, `= 8`, `between 1 and 2`, `>= 1.05 x BUILD`, `within 2 % of BUILD`, `in band of BUILD` or `is WORD`",
     )
 }
@@ -146,9 +188,9 @@ pub fn parse(text: &str, figure: &FigureKind) -> Result<Limit, Wrong> {
 type Banded = fn(Reference) -> Limit;
 
 const BANDS: &[(&str, Banded)] = &[
-    ("in band of ", Limit::InBand),
-    ("above band of ", Limit::AboveBand),
-    ("below band of ", Limit::BelowBand),
+    ("in band of", Limit::InBand),
+    ("above band of", Limit::AboveBand),
+    ("below band of", Limit::BelowBand),
 ];
 
 fn strip_any<'t>(text: &'t str, heads: &[&str]) -> Option<&'t str> {
@@ -156,25 +198,27 @@ fn strip_any<'t>(text: &'t str, heads: &[&str]) -> Option<&'t str> {
 }
 
 /// A quantity, or a ratio to a reference: `1.05 x incumbent`.
-fn compared(
-    text: &str,
+fn compared<'t>(
+    text: &'t str,
     figure: &FigureKind,
     absolute: fn(f64) -> Limit,
     relative: fn(f64, Reference) -> Limit,
-) -> Result<Limit, Wrong> {
-    for sign in [" x ", " × ", "x ", "× "] {
-        if let Some((factor, name)) = text.split_once(sign)
-            && let Ok(factor) = digits(factor)
-        {
-            return Ok(relative(factor, reference(name)?));
-        }
+) -> Parsed<'t, Limit> {
+    let (number, rest) = front(text);
+    let Some(name) = strip_any(rest, &["x", "×"]) else {
+        return quantity(text, figure).map(absolute);
+    };
+    // `x` begins no unit, but a figure may get one some day: `2 xy` is no ratio.
+    if !(name.is_empty() || name.starts_with(char::is_whitespace)) {
+        return quantity(text, figure).map(absolute);
     }
-    quantity(text, figure).map(absolute)
+    Ok(relative(digits(number)?, reference(name)?))
 }
 
-fn within(text: &str, figure: &FigureKind) -> Result<Limit, Wrong> {
+fn within<'t>(text: &'t str, figure: &FigureKind) -> Parsed<'t, Limit> {
     let Some((amount, name)) = text.split_once(" of ") else {
         return wrong(
+            text,
             format!("`within {text}` names nothing to be near to"),
             "write `within 2 % of incumbent`",
         );
@@ -186,10 +230,18 @@ fn within(text: &str, figure: &FigureKind) -> Result<Limit, Wrong> {
     Ok(Limit::WithinAmount(quantity(amount, figure)?, name))
 }
 
-fn reference(text: &str) -> Result<Reference, Wrong> {
+fn reference(text: &str) -> Parsed<'_, Reference> {
     let name = text.trim();
-    if name.is_empty() || name.contains(char::is_whitespace) {
+    if name.is_empty() {
         return wrong(
+            name,
+            "the build to compare with is missing",
+            "write the build's name, or `run:NAME`",
+        );
+    }
+    if name.contains(char::is_whitespace) {
+        return wrong(
+            name,
             format!("`{name}` is no name of a build"),
             "write the build's name, or `run:NAME`",
         );
@@ -200,16 +252,40 @@ fn reference(text: &str) -> Result<Reference, Wrong> {
     })
 }
 
-/// A number with the figure's unit.
-fn quantity(text: &str, figure: &FigureKind) -> Result<f64, Wrong> {
+/// The number at the front and the rest, both trimmed. An `e` is an exponent only before a digit or a sign.
+fn front(text: &str) -> (&str, &str) {
     let text = text.trim();
-    let split = text
-        .find(|c: char| !(c.is_ascii_digit() || "._,+-eE".contains(c)))
-        .unwrap_or(text.len());
-    // An `e` that begins a unit is no exponent.
-    let (number, unit) = text.split_at(split);
+    let bytes = text.as_bytes();
+    let digit = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_digit);
+    let sign = |i: usize| bytes.get(i).is_some_and(|b| b"+-".contains(b));
+    let exponent = |i: usize| i > 0 && (digit(i + 1) || (sign(i + 1) && digit(i + 2)));
+    let end = (0..bytes.len())
+        .find(|&i| match bytes.get(i) {
+            Some(b'0'..=b'9' | b'.' | b'_' | b',') => false,
+            Some(b'+' | b'-') => i > 0 && !matches!(bytes.get(i - 1), Some(b'e' | b'E')),
+            Some(b'e' | b'E') => !exponent(i),
+            _ => true,
+        })
+        .unwrap_or(bytes.len());
+    let (number, rest) = text.split_at(end);
+    (number.trim(), rest.trim())
+}
+
+/// A number with the figure's unit.
+fn quantity<'t>(text: &'t str, figure: &FigureKind) -> Parsed<'t, f64> {
+    let text = text.trim();
+    let (number, unit) = front(text);
+    if number.is_empty() {
+        let found = if text.is_empty() { "nothing" } else { text };
+        return wrong(
+            text,
+            format!("a number stands here, not `{found}`"),
+            format!("write digits, as in `38 {}`", figure.unit)
+                .trim()
+                .to_owned(),
+        );
+    }
     let value = digits(number)?;
-    let unit = unit.trim();
     if unit == figure.unit {
         return Ok(value);
     }
@@ -218,6 +294,7 @@ fn quantity(text: &str, figure: &FigureKind) -> Result<f64, Wrong> {
     }
     if unit.is_empty() {
         return wrong(
+            text,
             format!("`{text}` has no unit"),
             format!(
                 "`{}` is in {}: write `{number} {}`",
@@ -230,31 +307,59 @@ fn quantity(text: &str, figure: &FigureKind) -> Result<f64, Wrong> {
     } else {
         format!("is in {}", figure.unit)
     };
+    let write = format!("{number} {}", figure.unit);
     wrong(
+        unit,
         format!(
             "`{unit}` is not the unit of `{}`, which {right}",
             figure.name
         ),
-        format!("write `{number} {}`", figure.unit)
-            .trim()
-            .to_owned(),
+        format!("write `{}`", write.trim()),
     )
 }
 
 /// A number whose unit stands elsewhere, or its own.
-fn plain(text: &str, figure: &FigureKind) -> Result<f64, Wrong> {
+fn plain<'t>(text: &'t str, figure: &FigureKind) -> Parsed<'t, f64> {
     digits(text).or_else(|_| quantity(text, figure))
 }
 
 /// Digits with `_` or `,` between thousands.
-fn digits(text: &str) -> Result<f64, Wrong> {
+fn digits(text: &str) -> Parsed<'_, f64> {
     let text = text.trim();
+    // `1,05` is five hundredths to half of the world: read as thousands it would be 105.
+    if text.contains(',') && !thousands(text) {
+        return wrong(
+            text,
+            format!("`{text}`: a comma stands between thousands only"),
+            format!("write `{}` for a fraction", text.replacen(',', ".", 1)),
+        );
+    }
     let clean: String = text.chars().filter(|c| *c != '_' && *c != ',').collect();
+    if text.is_empty() {
+        return wrong(
+            text,
+            "a number is missing",
+            "write digits, as in `1_000` or `0.5`",
+        );
+    }
     match clean.parse::<f64>() {
-        Ok(x) if x.is_finite() => Ok(x),
+        Ok(x) if x.is_finite() && clean.bytes().any(|b| b.is_ascii_digit()) => Ok(x),
         _ => wrong(
+            text,
             format!("`{text}` is no number"),
             "write digits, as in `1_000` or `0.5`",
         ),
     }
+}
+
+/// Whether the commas of a number part it into threes: `391,000`, `1,000.5`.
+fn thousands(text: &str) -> bool {
+    let whole = text.split('.').next().unwrap_or_default();
+    let mut groups = whole.trim_start_matches(['+', '-']).split(',');
+    let first = groups.next().unwrap_or_default();
+    let digits = |group: &str| group.bytes().all(|b| b.is_ascii_digit());
+    (1..=3).contains(&first.len())
+        && digits(first)
+        && groups.all(|g| g.len() == 3 && digits(g))
+        && text.split('.').skip(1).all(|part| !part.contains(','))
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use serde_json::{Value, json};
 
 /// A fault, or a warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +28,9 @@ pub enum Severity {
     /// The gate is taken.
     Warning,
 }
+
+/// Label of a fault whose place holds a secret: what stands there is never printed.
+pub(super) const SECRET: &str = "a secret in a gate file";
 
 /// Whether messages are coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,23 +75,22 @@ impl Faults {
             Colour::Ansi => Renderer::styled(),
             Colour::Plain => Renderer::plain(),
         };
-        // A gate file may hold terminal codes; they are shown as what they are, byte for byte as long.
-        let source = shown(&self.source);
+        let (source, file) = (self.printable(), one_line(&self.file));
         let mut text = String::new();
         for fault in &self.list {
             let level = match fault.severity {
                 Severity::Error => Level::ERROR,
                 Severity::Warning => Level::WARNING,
             };
-            let snippet = Snippet::source(source.as_str())
-                .path(&self.file)
-                .annotation(
-                    AnnotationKind::Primary
-                        .span(fault.span.clone())
-                        .label(&fault.label),
-                );
-            let mut group = level.primary_title(&fault.message).element(snippet);
-            if let Some(help) = &fault.help {
+            let (message, label) = (one_line(&fault.message), one_line(&fault.label));
+            let snippet = Snippet::source(source.as_str()).path(&file).annotation(
+                AnnotationKind::Primary
+                    .span(within(&source, &fault.span))
+                    .label(&label),
+            );
+            let help = fault.help.as_deref().map(one_line);
+            let mut group = level.primary_title(&message).element(snippet);
+            if let Some(help) = &help {
                 group = group.element(Level::HELP.message(help));
             }
             text.push_str(&renderer.render(&[group]));
@@ -100,24 +103,104 @@ impl Faults {
             .count();
         if errors > 0 {
             let word = if errors == 1 { "fault" } else { "faults" };
-            text.push_str(&format!(
-                "{errors} {word} in {}; nothing was measured",
-                self.file
-            ));
+            text.push_str(&format!("{errors} {word} in {file}; nothing was measured"));
         }
         text.trim_end().to_owned()
     }
+
+    /// For scripts: `[{"file", "severity", "message", "label", "help", "line", "column", "start", "end"}]`; line and column from 1,
+    /// column in characters, start and end in bytes.
+    pub fn to_json(&self) -> Value {
+        let rows = self.list.iter().map(|fault| {
+            let start = fault.span.start.min(self.source.len());
+            json!({
+                "file": self.file,
+                "severity": match fault.severity {
+                    Severity::Error => "error",
+                    Severity::Warning => "warning",
+                },
+                "message": fault.message,
+                "label": fault.label,
+                "help": fault.help,
+                "line": line_of(&self.source, start),
+                "column": column_of(&self.source, start),
+                "start": fault.span.start,
+                "end": fault.span.end,
+            })
+        });
+        Value::Array(rows.collect())
+    }
+
+    /// The source as a terminal may see it, byte for byte as long: no terminal codes, no secrets.
+    fn printable(&self) -> String {
+        let mut bytes = shown(&self.source).into_bytes();
+        for secret in self.list.iter().filter(|f| f.label == SECRET) {
+            let span = secret.span.start..secret.span.end.min(bytes.len());
+            for byte in bytes.get_mut(span).unwrap_or_default() {
+                if !b"\"'\r\n".contains(byte) {
+                    *byte = b'*';
+                }
+            }
+        }
+        // Only whole values are masked, so no character is cut.
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
 }
 
-/// The text with control characters other than line ends and tabs replaced by as many question marks as they have bytes.
+/// A span that lies in the text, on its characters.
+fn within(text: &str, span: &Range<usize>) -> Range<usize> {
+    let mut start = span.start.min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    let mut end = span.end.clamp(start, text.len());
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    start..end
+}
+
+/// Whether a character steers a terminal or turns the reading order instead of being seen.
+fn steers(c: char) -> bool {
+    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
+}
+
+/// The text with characters that steer replaced by as many question marks as they have bytes; line ends and tabs stay.
 fn shown(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| {
-            let hidden = c.is_control() && c != '\n' && c != '\t' && c != '\r';
-            let times = if hidden { c.len_utf8() } else { 1 };
-            std::iter::repeat_n(if hidden { '?' } else { c }, times)
-        })
-        .collect()
+    let mut shown = String::with_capacity(text.len());
+    let mut all = text.chars().peekable();
+    while let Some(c) = all.next() {
+        // A return that ends no line would let the rest of the line overwrite its front.
+        let line_end = c == '\n' || c == '\r' && all.peek() == Some(&'\n');
+        if steers(c) && !line_end && c != '\t' {
+            shown.extend(std::iter::repeat_n('?', c.len_utf8()));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// A message on one line: what steers is written out as an escape.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if steers(c) {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}
+
+/// Column of a byte in its line, in characters from 1.
+fn column_of(source: &str, byte: usize) -> usize {
+    let start = within(source, &(byte..byte)).start;
+    let front = source.get(..start).unwrap_or_default();
+    let line = front.rsplit('\n').next().unwrap_or_default();
+    line.chars().count() + 1
 }
 
 /// Line of a byte in a text, from 1.

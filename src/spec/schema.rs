@@ -15,7 +15,7 @@ pub fn schema(kinds: &[&'static dyn Kind]) -> Value {
     let announced = json!({"type": "object", "additionalProperties": false, "required": ["line"], "properties": {
         "line": text, "when": {"enum": ["since boot", "window"]}, "matches": texts, "never": texts,
         "on": {"anyOf": [{"enum": ["every rank", "every node", "once"]}, {"type": "object", "additionalProperties": false, "properties": {
-            "exactly": {"type": "integer", "minimum": 0}, "at_least": {"type": "integer", "minimum": 1}}}]}}});
+            "exactly": {"type": "integer", "minimum": 1}, "at_least": {"type": "integer", "minimum": 1}}}]}}});
     let counter = json!({"type": "object", "additionalProperties": false, "required": ["counter"], "properties": {
         "counter": text, "rank_label": text, "at_least": {"type": "number"}}});
     let resident = json!({"type": "object", "additionalProperties": false, "properties": {
@@ -128,5 +128,19 @@ fn key_schema(key: &Key) -> Value {
         }
     };
     schema["description"] = key.about.into();
+    // A time stands in the gate with its unit; every other default stands as it is.
+    let default = match (key.default, key.takes) {
+        (Default::Required | Default::Absent, _) => None,
+        (Default::Number(x), Takes::Time) => Some(json!(format!("{x} s"))),
+        (Default::Count(n), _) => Some(json!(n)),
+        (Default::Number(x), _) => Some(json!(x)),
+        (Default::Flag(on), _) => Some(json!(on)),
+        (Default::Text(text), _) => Some(json!(text)),
+        (Default::Texts(texts), _) => Some(json!(texts)),
+        (Default::Counts(counts), _) => Some(json!(counts)),
+    };
+    if let Some(default) = default {
+        schema["default"] = default;
+    }
     schema
 }

@@ -1,26 +1,38 @@
 //! `[seat]`.
 
+use super::faults::SECRET;
 use super::gate::{LogSource, Occupancy, Ranks, Seat};
+use super::scalar;
 use super::walk::{self, Ledger, Node, Walk};
 use crate::dialect::{DIALECTS, named};
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
-/// Reads the seat.
-pub(super) fn read<'a>(root: &Walk<'a, '_>, ledger: &'a Ledger) -> Option<Seat> {
-    let Some(seat) = root.table("seat", "[seat]") else {
+/// Reads the seat; without one, an empty seat stands in so that the rest of the file is read too.
+pub(super) fn read<'a>(root: &Walk<'a, '_>, ledger: &'a Ledger) -> Seat {
+    let nothing = DeTable::new();
+    let seat = root.table("seat", "[seat]");
+    if root.get("seat").is_none() {
         ledger.error(
             0..0,
             "the gate has no `[seat]`",
             "`[seat]` is missing",
             Some("add `[seat]` with `url = \"http://127.0.0.1:8000\"`".into()),
         );
-        return None;
-    };
+    }
+    if let Some(seat) = seat {
+        return one(seat, ledger);
+    }
+    // What an empty table lacks has been told by the fault above.
+    let unheard = Ledger::default();
+    one(Walk::new(&unheard, &nothing, "[seat]", 0..0), &unheard)
+}
+
+fn one(seat: Walk<'_, '_>, ledger: &Ledger) -> Seat {
     let url = seat
         .required("url", "\"http://127.0.0.1:8000\"")
-        .and_then(|n| url(ledger, n, "url"));
+        .and_then(|n| scalar::url(ledger, n, "url"));
     let dialect = seat.get("dialect").and_then(|node| {
-        let id = walk::text(ledger, node, "dialect")?;
+        let id = scalar::text(ledger, node, "dialect")?;
         let found = named(&id);
         if found.is_none() {
             let ids = DIALECTS.iter().map(|d| d.id);
@@ -41,7 +53,7 @@ pub(super) fn read<'a>(root: &Walk<'a, '_>, ledger: &'a Ledger) -> Option<Seat> 
         dialect,
         ranks: seat.get("ranks").map_or(ONE, |node| ranks(ledger, node)),
         log: seat.get("log").and_then(|node| log(ledger, node)),
-        metrics: seat.texts("metrics"),
+        metrics: metrics(&seat, ledger),
         api_key_env: key(&seat, ledger),
         restore: seat.text("restore"),
         occupancy: if seat.flag("together") == Some(true) {
@@ -55,7 +67,7 @@ pub(super) fn read<'a>(root: &Walk<'a, '_>, ledger: &'a Ledger) -> Option<Seat> 
             .and_then(|node| megahertz(ledger, node)),
     };
     seat.close(&[]);
-    Some(read)
+    read
 }
 
 const ONE: Ranks = Ranks {
@@ -65,55 +77,49 @@ const ONE: Ranks = Ranks {
     nodes: 1,
 };
 
-/// A URL of the web; a key written into it is refused.
-pub(super) fn url(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<String> {
-    let text = walk::text(ledger, node, key)?;
-    let rest = text
-        .strip_prefix("http://")
-        .or_else(|| text.strip_prefix("https://"));
-    match rest {
-        None => {
-            ledger.error(
-                node.span(),
-                format!("`{text}` is no URL of a server"),
-                "begins with neither `http://` nor `https://`",
-                Some("write `http://127.0.0.1:8000`".into()),
-            );
-            None
-        }
-        Some(rest) if rest.is_empty() || rest.starts_with(['/', ':']) => {
-            ledger.error(
-                node.span(),
-                format!("`{text}` names no host"),
-                "no host",
-                Some("write `http://127.0.0.1:8000`".into()),
-            );
-            None
-        }
-        Some(rest) if rest.split('/').next().is_some_and(|a| a.contains('@')) => {
-            ledger.error(
-                node.span(),
-                "the URL holds a user or password",
-                "a secret in a gate file",
-                Some("name its environment variable: `api_key_env = \"NAME\"`".into()),
-            );
-            None
-        }
-        Some(_) => Some(text.trim_end_matches('/').to_owned()),
+fn metrics(seat: &Walk<'_, '_>, ledger: &Ledger) -> Vec<String> {
+    match seat.get("metrics") {
+        Some(node) => match node.get_ref() {
+            DeValue::Array(list) => list
+                .iter()
+                .filter_map(|n| scalar::url(ledger, n, "metrics"))
+                .collect(),
+            _ => scalar::texts(ledger, node, "metrics"),
+        },
+        None => Vec::new(),
     }
 }
 
+/// The name of the variable that holds the key; the key itself is refused.
 fn key(seat: &Walk<'_, '_>, ledger: &Ledger) -> Option<String> {
+    let help =
+        || Some("name the environment variable that holds it: `api_key_env = \"NAME\"`".to_owned());
     if let Some(node) = seat.get("api_key") {
         ledger.error(
             node.span(),
             "an API key has no place in a gate file",
-            "a secret in a gate file",
-            Some("name the environment variable that holds it: `api_key_env = \"NAME\"`".into()),
+            SECRET,
+            help(),
         );
     }
-    seat.text("api_key_env")
+    let node = seat.get("api_key_env")?;
+    let name = scalar::text(ledger, node, "api_key_env")?;
+    let named = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !named {
+        // What stands here may be the key, so the message does not repeat it.
+        ledger.error(
+            node.span(),
+            "`api_key_env` takes the name of an environment variable, and this is none",
+            SECRET,
+            help(),
+        );
+    }
+    named.then_some(name)
 }
+
+/// More ranks than any one model is served on; beyond it a typing error is likelier.
+const MOST_RANKS: u64 = 65_536;
 
 fn ranks(ledger: &Ledger, node: Node<'_, '_>) -> Ranks {
     if let DeValue::Table(_) = node.get_ref() {
@@ -133,9 +139,28 @@ fn ranks(ledger: &Ledger, node: Node<'_, '_>) -> Ranks {
             nodes: size("nodes"),
         };
         table.close(&[]);
+        let total = [ranks.tp, ranks.pp, ranks.dp].map(u64::from);
+        let total: u64 = total.iter().product();
+        if total > MOST_RANKS {
+            ledger.error(
+                node.span(),
+                format!("`ranks` are {total} in all"),
+                "out of range",
+                Some(format!("a seat has {MOST_RANKS} ranks at most")),
+            );
+            return ONE;
+        }
+        if u64::from(ranks.nodes) > total {
+            ledger.error(
+                node.span(),
+                format!("{} nodes cannot share {total} ranks", ranks.nodes),
+                "more nodes than ranks",
+                Some("`tp`, `pp` and `dp` multiply to the ranks; `nodes` are the machines that hold them".into()),
+            );
+        }
         return ranks;
     }
-    let tp = walk::whole(ledger, node, "ranks", 1, 4096).and_then(|n| u32::try_from(n).ok());
+    let tp = scalar::whole(ledger, node, "ranks", 1, 4096).and_then(|n| u32::try_from(n).ok());
     Ranks {
         tp: tp.unwrap_or(1),
         ..ONE
@@ -156,7 +181,7 @@ fn gpus(seat: &Walk<'_, '_>, ledger: &Ledger) -> Vec<u32> {
         return Vec::new();
     };
     list.iter()
-        .filter_map(|n| walk::whole(ledger, n, "gpus", 0, 1023))
+        .filter_map(|n| scalar::whole(ledger, n, "gpus", 0, 1023))
         .filter_map(|n| u32::try_from(n).ok())
         .collect()
 }
@@ -189,12 +214,13 @@ fn megahertz(ledger: &Ledger, node: Node<'_, '_>) -> Option<u32> {
 
 /// One source of a log.
 pub(super) fn log(ledger: &Ledger, node: Node<'_, '_>) -> Option<LogSource> {
+    let before = ledger.errors();
     let table = walk::table(ledger, node, "log", "`log`")?;
     let file = table.text("file").map(LogSource::File);
     let docker = table.text("docker").map(LogSource::Docker);
     let command = table
         .get("command")
-        .map(|n| LogSource::Command(walk::texts(ledger, n, "command")));
+        .map(|n| LogSource::Command(scalar::texts(ledger, n, "command")));
     let journald = table.text("journald").map(LogSource::Journald);
     let kubernetes = table.text("kubernetes").map(LogSource::Kubernetes);
     table.close(&[]);
@@ -210,7 +236,7 @@ pub(super) fn log(ledger: &Ledger, node: Node<'_, '_>) -> Option<LogSource> {
             Some("keep one of `file`, `docker`, `command`, `journald`, `kubernetes`".into()),
         );
     }
-    if given.is_empty() {
+    if given.is_empty() && ledger.errors() == before {
         ledger.error(node.span(), "a log has a source", "none named", Some("write `{ file = \"…\" }`, `{ docker = \"…\" }`, `{ command = [\"…\"] }`, `{ journald = \"…\" }` or `{ kubernetes = \"…\" }`".into()));
     }
     given.pop()

@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::faults::{Fault, Severity};
+use super::scalar::{seconds, text, texts, whole};
 
 /// Where faults are put.
 #[derive(Debug, Default)]
@@ -54,6 +55,13 @@ impl Ledger {
             help,
             severity,
         });
+    }
+
+    /// How many errors stand so far: a part whose errors were told needs no second one for being empty.
+    pub(super) fn errors(&self) -> usize {
+        let faults = self.faults.borrow();
+        let errors = faults.iter().filter(|f| f.severity == Severity::Error);
+        errors.count()
     }
 
     /// Everything, in the order of the file.
@@ -190,11 +198,14 @@ impl<'a, 'd> Walk<'a, 'd> {
     /// Ends the reading: every key that nobody asked for is unknown. `more` are keys that are known without being read.
     pub(super) fn close(self, more: &[&'static str]) {
         let known = self.known.borrow();
-        let all: Vec<&str> = known.iter().copied().chain(more.iter().copied()).collect();
+        let all: BTreeSet<&str> = known.iter().copied().chain(more.iter().copied()).collect();
         for (key, span, _) in self.entries() {
-            if !all.contains(&key) {
-                let help = did_you_mean(key, all.iter().copied())
-                    .unwrap_or_else(|| format!("{} knows `{}`", self.what, all.join("`, `")));
+            if !all.contains(key) {
+                // `api_key` is known only to be refused.
+                let good = all.iter().copied().filter(|k| *k != "api_key");
+                let good: Vec<&str> = good.collect();
+                let help = did_you_mean(key, good.iter().copied())
+                    .unwrap_or_else(|| format!("{} knows `{}`", self.what, good.join("`, `")));
                 self.ledger.error(
                     span,
                     format!("unknown key `{key}` in {}", self.what),
@@ -231,6 +242,19 @@ pub(super) fn did_you_mean<'n>(
     Some(format!("did you mean `{}`?", near.1))
 }
 
+/// A name that also stands in an expectation and in the name of a folder.
+pub(super) fn name(ledger: &Ledger, span: &Range<usize>, what: &str, name: &str) {
+    let good = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(good) {
+        ledger.error(
+            span.clone(),
+            format!("`{name}` is no name of a {what}"),
+            "letters, digits, `.`, `_` and `-`",
+            Some("an expectation and a folder of the run bear this name".into()),
+        );
+    }
+}
+
 pub(super) fn wrong_type(ledger: &Ledger, node: Node<'_, '_>, key: &str, wanted: &str) {
     let found = node.get_ref().type_str();
     ledger.error(
@@ -246,155 +270,6 @@ fn article(noun: &str) -> &'static str {
         "an"
     } else {
         "a"
-    }
-}
-
-pub(super) fn text(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<String> {
-    let found = node.get_ref().as_str().map(ToOwned::to_owned);
-    if found.is_none() {
-        wrong_type(ledger, node, key, "a text in quotes");
-    }
-    found
-}
-
-pub(super) fn texts(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Vec<String> {
-    match node.get_ref() {
-        DeValue::Array(list) => list.iter().filter_map(|n| text(ledger, n, key)).collect(),
-        _ => {
-            wrong_type(ledger, node, key, "a list of texts, as in `[\"a\", \"b\"]`");
-            Vec::new()
-        }
-    }
-}
-
-pub(super) fn whole(
-    ledger: &Ledger,
-    node: Node<'_, '_>,
-    key: &str,
-    least: u64,
-    most: u64,
-) -> Option<u64> {
-    let Some(number) = node.get_ref().as_integer() else {
-        wrong_type(ledger, node, key, "a whole number");
-        return None;
-    };
-    let digits = number.as_str().replace('_', "");
-    match u64::from_str_radix(
-        digits
-            .trim_start_matches("0x")
-            .trim_start_matches("0o")
-            .trim_start_matches("0b"),
-        number.radix(),
-    ) {
-        Ok(n) if (least..=most).contains(&n) => Some(n),
-        _ => {
-            ledger.error(
-                node.span(),
-                format!("`{key}` takes a whole number from {least} to {most}"),
-                "out of range",
-                None,
-            );
-            None
-        }
-    }
-}
-
-pub(super) fn number(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<f64> {
-    let digits = match node.get_ref() {
-        DeValue::Integer(n) => n.as_str().replace('_', ""),
-        DeValue::Float(n) => n.as_str().replace('_', ""),
-        _ => {
-            wrong_type(ledger, node, key, "a number");
-            return None;
-        }
-    };
-    let parsed = digits.parse::<f64>().ok().filter(|x| x.is_finite());
-    if parsed.is_none() {
-        ledger.error(
-            node.span(),
-            format!("`{key}` takes a finite number"),
-            "not a finite number",
-            None,
-        );
-    }
-    parsed
-}
-
-/// A fraction: `0.05` or `"5 %"`.
-pub(super) fn fraction(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<f64> {
-    if let Some(text) = node.get_ref().as_str() {
-        let parsed = text
-            .trim()
-            .strip_suffix('%')
-            .and_then(|n| n.trim().parse::<f64>().ok());
-        if let Some(percent) = parsed.filter(|p| (0.0..=100.0).contains(p)) {
-            return Some(percent / 100.0);
-        }
-        ledger.error(
-            node.span(),
-            format!("`{key}` takes a fraction"),
-            "not a fraction",
-            Some("write `0.05` or `\"5 %\"`".into()),
-        );
-        return None;
-    }
-    let x = number(ledger, node, key)?;
-    if (0.0..=1.0).contains(&x) {
-        return Some(x);
-    }
-    ledger.error(
-        node.span(),
-        format!("`{key}` takes a fraction from 0 to 1"),
-        "not a fraction",
-        Some("write `0.05` or `\"5 %\"`".into()),
-    );
-    None
-}
-
-/// A time in seconds: `"90 s"`, `"45m"`, `"250 ms"`.
-pub(super) fn seconds(ledger: &Ledger, node: Node<'_, '_>, key: &str) -> Option<f64> {
-    const UNITS: &[(&str, f64)] = &[
-        ("ms", 0.001),
-        ("s", 1.0),
-        ("m", 60.0),
-        ("min", 60.0),
-        ("h", 3600.0),
-    ];
-    let help = || Some("write `\"90 s\"`, `\"45m\"`, `\"250 ms\"` or `\"2h\"`".to_owned());
-    let Some(text) = node.get_ref().as_str() else {
-        ledger.error(
-            node.span(),
-            format!("`{key}` takes a time with its unit"),
-            "a time has a unit",
-            help(),
-        );
-        return None;
-    };
-    let split = text
-        .trim()
-        .find(|c: char| c.is_alphabetic())
-        .unwrap_or(text.trim().len());
-    let (digits, unit) = text.trim().split_at(split);
-    let amount = digits
-        .trim()
-        .parse::<f64>()
-        .ok()
-        .filter(|x| x.is_finite() && *x >= 0.0);
-    let factor = UNITS
-        .iter()
-        .find(|(name, _)| *name == unit.trim())
-        .map(|(_, f)| *f);
-    match (amount, factor) {
-        (Some(amount), Some(factor)) => Some(amount * factor),
-        _ => {
-            ledger.error(
-                node.span(),
-                format!("`{text}` is no time"),
-                "not a time",
-                help(),
-            );
-            None
-        }
     }
 }
 
