@@ -8,7 +8,7 @@ use crate::judge::movement;
 use crate::judge::sample::{Concludes, Conclusion, Measured, Pair, Sample, View};
 use crate::judge::verdict::Verdict;
 use crate::plan::task::{Ids, Prompts, Task};
-use crate::plan::{Planned, WindowWish};
+use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed};
 
@@ -70,11 +70,11 @@ impl Kind for AcceptLength {
 }
 
 impl Planned for AcceptLength {
-    fn windows(&self, check: &Check, cell: &str, repeat: u32) -> Vec<WindowWish> {
+    fn windows(&self, slot: &Slot<'_>) -> Vec<WindowWish> {
         let load = traffic::load(
-            &check.params,
-            cell,
-            Prompts::OfRepeat(repeat),
+            &slot.check.params,
+            slot.cell,
+            Prompts::OfRepeat(slot.repeat),
             Ids::Unwanted,
         );
         vec![WindowWish {

@@ -6,7 +6,7 @@
 use super::traffic;
 use crate::judge::sample::{Concludes, Conclusion, View};
 use crate::plan::task::{Ids, Prompts, Task};
-use crate::plan::{Planned, WindowWish};
+use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{FigureKind, Key, Kind, KindFault, Params, ProofNeed, Read as _};
 
@@ -57,11 +57,11 @@ fn one_more(params: &Params) -> Params {
 }
 
 impl Planned for Beyond {
-    fn windows(&self, check: &Check, cell: &str, repeat: u32) -> Vec<WindowWish> {
+    fn windows(&self, slot: &Slot<'_>) -> Vec<WindowWish> {
         let load = traffic::load(
-            &one_more(&check.params),
-            cell,
-            Prompts::OfRepeat(repeat),
+            &one_more(&slot.check.params),
+            slot.cell,
+            Prompts::OfRepeat(slot.repeat),
             Ids::Unwanted,
         );
         vec![WindowWish {

@@ -11,7 +11,7 @@ use crate::judge::log;
 use crate::judge::sample::{Concludes, Conclusion, Measured, Sample, View};
 use crate::judge::verdict::Verdict;
 use crate::plan::task::Task;
-use crate::plan::{Planned, WindowWish};
+use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
     Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
@@ -138,10 +138,10 @@ fn row_fault(row: &Params) -> Option<KindFault> {
 }
 
 impl Planned for Config {
-    fn windows(&self, check: &Check, _cell: &str, _repeat: u32) -> Vec<WindowWish> {
+    fn windows(&self, slot: &Slot<'_>) -> Vec<WindowWish> {
         vec![WindowWish {
             part: "measure".into(),
-            task: Task::Count(check.params.clone()),
+            task: Task::Count(slot.check.params.clone()),
         }]
     }
 }

@@ -6,7 +6,7 @@ use crate::judge::log;
 use crate::judge::sample::{Concludes, Conclusion, Measured, Sample, View};
 use crate::judge::verdict::Verdict;
 use crate::plan::task::Task;
-use crate::plan::{Planned, WindowWish};
+use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed};
 
@@ -72,7 +72,7 @@ impl Kind for Health {
 }
 
 impl Planned for Health {
-    fn windows(&self, _check: &Check, _cell: &str, _repeat: u32) -> Vec<WindowWish> {
+    fn windows(&self, _slot: &Slot<'_>) -> Vec<WindowWish> {
         vec![WindowWish {
             part: "measure".into(),
             task: Task::Look,

@@ -9,7 +9,7 @@ use crate::judge::movement;
 use crate::judge::sample::{Concludes, Conclusion, Measured, Sample, View};
 use crate::judge::verdict::Verdict;
 use crate::plan::task::{NeedleContent, NeedleTask, Route, Task};
-use crate::plan::{Planned, WindowWish};
+use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
     Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
@@ -168,16 +168,16 @@ impl Kind for Needle {
 }
 
 impl Planned for Needle {
-    fn windows(&self, check: &Check, cell: &str, repeat: u32) -> Vec<WindowWish> {
-        let params = &check.params;
-        let (language, depth) = place(params, cell);
+    fn windows(&self, slot: &Slot<'_>) -> Vec<WindowWish> {
+        let params = &slot.check.params;
+        let (language, depth) = place(params, slot.cell);
         let needle = |part: &str, tokens, content| WindowWish {
             part: part.into(),
             task: Task::Needle(NeedleTask {
                 tokens,
                 language: language.clone(),
                 depth,
-                draw: repeat,
+                draw: slot.repeat,
                 decoys: u32::try_from(params.count("decoys").unwrap_or(6)).unwrap_or(6),
                 content,
                 max_tokens: u32::try_from(params.count("max_tokens").unwrap_or(64))
@@ -192,7 +192,7 @@ impl Planned for Needle {
         };
         let tokens = params.count("tokens").unwrap_or(166_000);
         let mut wishes = Vec::new();
-        if params.flag("controls") && repeat == 0 {
+        if params.flag("controls") && slot.repeat == 0 {
             let short = CONTROL_TOKENS.min(tokens);
             wishes.push(needle("control-short", short, NeedleContent::Needle));
             wishes.push(needle("control-missing", short, NeedleContent::Missing));

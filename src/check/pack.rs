@@ -4,7 +4,7 @@ use crate::judge::finding::Reason;
 use crate::judge::sample::{Concludes, Conclusion, Measured, Sample, View};
 use crate::judge::verdict::Verdict;
 use crate::plan::task::{PackTask, Task};
-use crate::plan::{Planned, WindowWish};
+use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
     Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
@@ -73,8 +73,8 @@ impl Kind for Pack {
 }
 
 impl Planned for Pack {
-    fn windows(&self, check: &Check, _cell: &str, _repeat: u32) -> Vec<WindowWish> {
-        let text = |key| check.params.text(key).unwrap_or_default().to_owned();
+    fn windows(&self, slot: &Slot<'_>) -> Vec<WindowWish> {
+        let text = |key| slot.check.params.text(key).unwrap_or_default().to_owned();
         vec![WindowWish {
             part: "measure".into(),
             task: Task::Pack(PackTask {

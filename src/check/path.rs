@@ -3,7 +3,7 @@
 use super::traffic;
 use crate::judge::sample::{Concludes, Conclusion, View};
 use crate::plan::task::{Ids, Prompts, Task};
-use crate::plan::{Planned, WindowWish};
+use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{FigureKind, Key, Kind, KindFault, Params, ProofNeed};
 
@@ -46,11 +46,11 @@ impl Kind for Path {
 }
 
 impl Planned for Path {
-    fn windows(&self, check: &Check, cell: &str, repeat: u32) -> Vec<WindowWish> {
+    fn windows(&self, slot: &Slot<'_>) -> Vec<WindowWish> {
         let load = traffic::load(
-            &check.params,
-            cell,
-            Prompts::OfRepeat(repeat),
+            &slot.check.params,
+            slot.cell,
+            Prompts::OfRepeat(slot.repeat),
             Ids::Unwanted,
         );
         vec![WindowWish {

@@ -8,7 +8,7 @@ use crate::judge::movement;
 use crate::judge::sample::{Cluster, Concludes, Conclusion, Measured, Sample, View};
 use crate::judge::verdict::Verdict;
 use crate::plan::task::{Control, ScoreTask, Task};
-use crate::plan::{Planned, WindowWish};
+use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
     Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
@@ -136,12 +136,12 @@ fn cell_name(corpus: &str) -> &str {
 const CONTROL_WINDOWS: u32 = 4;
 
 impl Planned for Perplexity {
-    fn windows(&self, check: &Check, cell: &str, _repeat: u32) -> Vec<WindowWish> {
-        let params = &check.params;
+    fn windows(&self, slot: &Slot<'_>) -> Vec<WindowWish> {
+        let params = &slot.check.params;
         let corpus = params
             .texts("corpora")
             .iter()
-            .find(|c| cell_name(c) == cell)
+            .find(|c| cell_name(c) == slot.cell)
             .cloned()
             .unwrap_or_default();
         let number = |key| {

@@ -4,7 +4,7 @@ use super::traffic;
 use crate::evidence::window::Window;
 use crate::judge::sample::{Concludes, Conclusion, Measured, Sample, View};
 use crate::plan::task::{Ids, Load, Prompts, Task};
-use crate::plan::{Planned, WindowWish};
+use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _};
 
@@ -74,11 +74,11 @@ impl Kind for Throughput {
 }
 
 impl Planned for Throughput {
-    fn windows(&self, check: &Check, cell: &str, repeat: u32) -> Vec<WindowWish> {
+    fn windows(&self, slot: &Slot<'_>) -> Vec<WindowWish> {
         let load: Load = traffic::load(
-            &check.params,
-            cell,
-            Prompts::OfRepeat(repeat),
+            &slot.check.params,
+            slot.cell,
+            Prompts::OfRepeat(slot.repeat),
             Ids::Unwanted,
         );
         vec![WindowWish {

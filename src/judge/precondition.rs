@@ -8,7 +8,7 @@ use super::verdict::Verdict;
 use crate::evidence::invariants::{Expected, Holds, Invariant, invariants};
 use crate::evidence::processes::Difference;
 use crate::evidence::window::Window;
-use crate::plan::{Planned, task::Task};
+use crate::plan::{Planned, Slot, task::Task};
 
 /// What disturbed the windows of a case: each kind of disturbance once, with its first window.
 pub(super) fn disturbances(
@@ -95,7 +95,12 @@ fn expected(view: &View<'_>, window: &Window, kind: &dyn Planned) -> Expected {
         .map(|e| e.usage.and_then(|u| u.cached))
         .sum::<Option<u64>>();
     let wish = kind
-        .windows(view.check, &view.case.cell, window.repeat)
+        .windows(&Slot {
+            check: view.check,
+            cell: &view.case.cell,
+            repeat: window.repeat,
+            build: view.build,
+        })
         .into_iter()
         .find(|w| w.part == window.part);
     let concurrency = match wish.map(|w| w.task) {

@@ -14,7 +14,41 @@ use task::Task;
 /// A kind of check, as the plan knows it.
 pub trait Planned: Kind {
     /// The windows of one repeat of one cell on one build, in order.
-    fn windows(&self, check: &Check, cell: &str, repeat: u32) -> Vec<WindowWish>;
+    fn windows(&self, slot: &Slot<'_>) -> Vec<WindowWish>;
+
+    /// When a reference build takes its repeats.
+    fn reference_turn(&self) -> Turn {
+        Turn::Around
+    }
+}
+
+/// One repeat of one cell on one build.
+#[derive(Debug, Clone, Copy)]
+pub struct Slot<'a> {
+    /// The check.
+    pub check: &'a Check,
+    /// The cell (`code/1`).
+    pub cell: &'a str,
+    /// The repeat, from 0.
+    pub repeat: u32,
+    /// The build.
+    pub build: &'a str,
+}
+
+impl Slot<'_> {
+    /// Whether the build is the judged one.
+    pub fn on_subject(&self) -> bool {
+        self.build == self.check.subject()
+    }
+}
+
+/// When a reference build takes its repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Half before the judged build and half after it, so that a drift falls on both alike.
+    Around,
+    /// All after the judged build: it works on what that build left.
+    After,
 }
 
 /// One window that a kind wishes for.

@@ -5,7 +5,7 @@
 //! machine falls on both sides alike (blocks AAABBB pass 17–38 % of builds wrongly under drift where 5 % was promised).
 //! Side by side, the alternation is by window, A B B A.
 
-use super::{Case, Planned, PlannedWindow, Step, WARM_UP};
+use super::{Case, Planned, PlannedWindow, Slot, Step, Turn, WARM_UP};
 use crate::spec::gate::{Check, Gate, Occupancy};
 
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<&'static dyn Planned>;
@@ -79,6 +79,16 @@ impl Half {
             Self::Whole => 0..repeats,
         }
     }
+
+    /// The repeats of a check on one boot of a build.
+    fn range_of(self, check: &Check, build: &str, planned: Lookup<'_>) -> std::ops::Range<u32> {
+        let after = build != check.subject() && reference_turn(check, planned) == Turn::After;
+        match self {
+            Self::First if after => 0..0,
+            Self::Second if after => 0..check.repeats.min,
+            _ => self.range(check.repeats.min),
+        }
+    }
 }
 
 struct Writer<'a> {
@@ -108,35 +118,32 @@ impl Writer<'_> {
     }
 
     fn boot(&mut self, build: &str, half: Half) {
-        let mut windows = Vec::new();
-        let most = self
+        let row: Vec<Turns> = self
             .cases_of(build)
-            .map(|(_, _, check)| check.repeats.min)
-            .max()
-            .unwrap_or(0);
-        for repeat in half.range(most.max(1)) {
-            let mut row: Vec<_> = self
-                .cases_of(build)
-                .map(|(i, case, check)| (i, case.cell.clone(), check))
-                .collect();
-            if repeat % 2 == 1 {
+            .map(|(case, of, check)| Turns {
+                case,
+                cell: of.cell.clone(),
+                check,
+                repeats: half.range_of(check, build, self.planned),
+            })
+            .collect();
+        let rounds = row.iter().map(|t| t.repeats.len()).max().unwrap_or(0);
+        let mut windows = Vec::new();
+        for round in 0..u32::try_from(rounds).unwrap_or(u32::MAX) {
+            let mut turns: Vec<&Turns> = row.iter().collect();
+            if round % 2 == 1 {
                 // Every other repeat runs the cases backwards, so that no case always follows the same neighbour.
-                row.reverse();
+                turns.reverse();
             }
-            for (index, cell, check) in row {
-                let taken = half.range(check.repeats.min);
-                // A case with fewer repeats than the longest keeps its own halves.
-                let Some(own) = shifted(repeat, half.range(most.max(1)), taken) else {
-                    continue;
-                };
-                windows.extend(self.windows(
-                    index,
-                    check,
-                    &cell,
-                    build,
-                    own,
-                    own == half.range(check.repeats.min).start,
-                ));
+            for turn in turns {
+                let repeat = turn.repeats.start + round;
+                if turn.repeats.contains(&repeat) {
+                    windows.extend(self.windows(
+                        turn.case,
+                        turn.slot(build, repeat),
+                        First::of(round == 0),
+                    ));
+                }
             }
         }
         let restored = self.gate.seat.restore.as_deref() == Some(build);
@@ -170,12 +177,17 @@ impl Writer<'_> {
                     continue;
                 }
                 let mut builds = check.builds.clone();
-                if repeat % 2 == 1 {
+                if repeat % 2 == 1 || reference_turn(check, self.planned) == Turn::After {
                     builds.reverse();
                 }
                 for build in builds {
-                    let windows =
-                        self.windows(index, check, &case.cell, &build, repeat, repeat == 0);
+                    let slot = Slot {
+                        check,
+                        cell: &case.cell,
+                        repeat,
+                        build: &build,
+                    };
+                    let windows = self.windows(index, slot, First::of(repeat == 0));
                     self.push(windows);
                 }
             }
@@ -204,31 +216,23 @@ impl Writer<'_> {
             })
     }
 
-    fn windows(
-        &self,
-        case: usize,
-        check: &Check,
-        cell: &str,
-        build: &str,
-        repeat: u32,
-        first: bool,
-    ) -> Vec<PlannedWindow> {
-        let Some(kind) = (self.planned)(check.kind.name()) else {
+    fn windows(&self, case: usize, slot: Slot<'_>, first: First) -> Vec<PlannedWindow> {
+        let Some(kind) = (self.planned)(slot.check.kind.name()) else {
             return Vec::new();
         };
-        let wishes = kind.windows(check, cell, repeat);
+        let wishes = kind.windows(&slot);
         let made = |part: String, task| PlannedWindow {
             id: String::new(),
             case,
-            build: build.to_owned(),
-            repeat,
+            build: slot.build.to_owned(),
+            repeat: slot.repeat,
             part,
             task,
         };
         let warm_up = wishes
             .iter()
             .find_map(|w| w.task.warm_up())
-            .filter(|_| first);
+            .filter(|_| first == First::OnBoot);
         warm_up
             .map(|task| made(WARM_UP.into(), task))
             .into_iter()
@@ -245,8 +249,42 @@ impl Writer<'_> {
     }
 }
 
-/// The repeat of a shorter case that falls on this repeat of the longest one; none when it has run out.
-fn shifted(repeat: u32, longest: std::ops::Range<u32>, own: std::ops::Range<u32>) -> Option<u32> {
-    let repeat = own.start + (repeat - longest.start);
-    own.contains(&repeat).then_some(repeat)
+/// The repeats that one case takes on one boot.
+struct Turns<'a> {
+    case: usize,
+    cell: String,
+    check: &'a Check,
+    repeats: std::ops::Range<u32>,
+}
+
+impl Turns<'_> {
+    fn slot<'s>(&'s self, build: &'s str, repeat: u32) -> Slot<'s> {
+        Slot {
+            check: self.check,
+            cell: &self.cell,
+            repeat,
+            build,
+        }
+    }
+}
+
+/// Whether a window is a case's first on a boot, which is warmed up before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum First {
+    OnBoot,
+    Later,
+}
+
+impl First {
+    fn of(round_is_first: bool) -> Self {
+        if round_is_first {
+            Self::OnBoot
+        } else {
+            Self::Later
+        }
+    }
+}
+
+fn reference_turn(check: &Check, planned: Lookup<'_>) -> Turn {
+    planned(check.kind.name()).map_or(Turn::Around, |kind| kind.reference_turn())
 }

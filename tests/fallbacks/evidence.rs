@@ -17,7 +17,7 @@ use sekimon::evidence::window::{
     Boot, CounterTestimony, GaugeSample, Identity, LogSlice, LogWitness, PinTestimony, Resident,
     Residents, Scrape, Window,
 };
-use sekimon::plan::{self, task::Task};
+use sekimon::plan::{self, Slot, task::Task};
 
 use crate::case::{Case, Piece, Stated, Variant};
 
@@ -59,7 +59,13 @@ fn whole(case: &Case, stated: &Stated) -> Evidence {
         let check = &case.gate.checks[planned.check];
         let kind = sekimon::check::planned(check.kind.name()).unwrap();
         for repeat in 0..check.repeats.min {
-            for wish in kind.windows(check, &planned.cell, repeat) {
+            let slot = Slot {
+                check,
+                cell: &planned.cell,
+                repeat,
+                build: check.subject(),
+            };
+            for wish in kind.windows(&slot) {
                 let streams = match &wish.task {
                     Task::Load(load) => load.streams,
                     _ => 0,
