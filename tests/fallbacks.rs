@@ -3,6 +3,11 @@
 //!
 //! A case is a folder of `fixtures/fallbacks`; it states only what is special. The traffic beside it is the same for all.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a case that does not read must fail the test"
+)]
+
 #[path = "fallbacks/case.rs"]
 mod case;
 #[path = "fallbacks/evidence.rs"]

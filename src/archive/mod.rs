@@ -5,6 +5,7 @@
 //! scores that it names. A run is judged from what this room reads back, never from memory: `sekimon judge` sees
 //! exactly what `sekimon run` saw.
 
+pub mod attempts;
 pub mod journal;
 pub mod reading;
 pub mod record;

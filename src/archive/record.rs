@@ -72,6 +72,9 @@ pub struct Start {
     /// How many runs of this gate on this build stand in the same folder before this one; re-runs are judged stricter.
     #[serde(default)]
     pub earlier_runs: u32,
+    /// Why earlier runs do not count against this one, in the words of who started it; absent if nothing was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_build: Option<String>,
     /// Host facts, name and value.
     pub host: Vec<(String, String)>,
     /// GPU facts, name and value.

@@ -1,14 +1,19 @@
 //! `sekimon judge`, and what `run` shares with it: judging a run directory and writing its reports.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::gate_file::GateFile;
 use super::{exit, gate_file, print};
 use crate::archive::reading;
 use crate::archive::rundir::{ArchiveError, RunDir};
+use crate::judge::looks;
+use crate::plan::Case;
+use crate::plan::order::Undecided;
 use crate::report::assemble::assemble;
 use crate::report::document::Report;
 use crate::report::outline::{Language, Outline};
@@ -85,6 +90,26 @@ pub(super) fn judge_and_write(dir: &RunDir) -> Result<Report, ExitCode> {
         ExitCode::from(exit::INTERNAL)
     })?;
     Ok(report)
+}
+
+/// The cases of a run that is still going on which more repeats could settle; none where its evidence does not read, which
+/// the end of the run will tell.
+pub(super) fn undecided(file: &GateFile, dir: &RunDir) -> Vec<Undecided> {
+    let Ok(run) = reading::read(dir) else {
+        return Vec::new();
+    };
+    let report = assemble(&file.gate, &run, &crate::check::concludes);
+    let made = |case: &Case, build: &str| {
+        let repeats: BTreeSet<u32> = run
+            .evidence
+            .windows
+            .iter()
+            .filter(|w| w.case == case.id && w.build == build && w.part == "measure")
+            .map(|w| w.repeat)
+            .collect();
+        u32::try_from(repeats.len()).unwrap_or(u32::MAX)
+    };
+    looks::undecided(&file.gate, &report.checks, &made, run.start.earlier_runs)
 }
 
 fn write(dir: &RunDir, report: &Report) -> Result<(), ArchiveError> {

@@ -63,6 +63,14 @@ fn steps(text: &mut String, plan: &plan::Plan, each: bool) {
                 open.push(build);
                 let _ = writeln!(text, "boot {build}");
             }
+            Step::Extend(builds) => {
+                flush(text, plan, &mut pending, each);
+                let _ = writeln!(
+                    text,
+                    "  what is still open on {} goes on to its next look",
+                    builds.join(", ")
+                );
+            }
             Step::Stop(build) => {
                 flush(text, plan, &mut pending, each);
                 open.retain(|b| b != build);

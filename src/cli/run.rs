@@ -8,7 +8,8 @@ use clap::Args;
 use super::gate_file::{self, GateFile};
 use super::progress::Painter;
 use super::{exit, judge, print};
-use crate::archive::rundir::RunDir;
+use crate::archive::attempts::{self, Question};
+use crate::archive::rundir::{RunDir, sha256_hex};
 use crate::drive::cancel::{Cancel, CancelSource};
 use crate::drive::client::Secret;
 use crate::plan::Plan;
@@ -38,6 +39,10 @@ pub(super) struct Run {
     /// Seed of needles and salts, for repeating a run exactly; by default drawn anew.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// The build behind this gate was changed since its last run: earlier runs do not count against it. The reason is
+    /// written into the report.
+    #[arg(long, value_name = "WHY")]
+    new_build: Option<String>,
 }
 
 impl Run {
@@ -65,7 +70,8 @@ impl Run {
 
     async fn walk(self, file: &GateFile, api_key: Option<Secret>) -> Result<Walked, ExitCode> {
         let plan = Plan::of(&file.gate, &crate::check::planned);
-        let place = Place::of(&file.gate.name, subject(&file.gate), self.out);
+        let place = Place::of(&file.gate.name, subject(&file.gate), self.out.clone());
+        let earlier_runs = self.earlier_runs(file);
         let order = Order {
             gate: &file.gate,
             gate_file: &file.name,
@@ -76,7 +82,9 @@ impl Run {
             seat_override: self.seat,
             api_key,
             seed: self.seed.unwrap_or_else(fresh_seed),
-            earlier_runs: place.earlier_runs,
+            earlier_runs,
+            new_build: self.new_build,
+            undecided: &|dir| judge::undecided(file, dir),
         };
         let source = CancelSource::default();
         let cancel = source.watcher();
@@ -96,6 +104,31 @@ impl Run {
                 Err(ExitCode::from(exit::INTERNAL))
             }
         }
+    }
+}
+
+impl Run {
+    /// How many attempts at the same question came before, told to the person who starts another one.
+    fn earlier_runs(&self, file: &GateFile) -> u32 {
+        if self.new_build.is_some() {
+            return 0;
+        }
+        let question = Question {
+            gate_sha256: &sha256_hex(file.gate.source.as_bytes()),
+            seat: self.seat.as_deref(),
+        };
+        let home = Path::new("reports").join(&file.gate.name);
+        let earlier = attempts::earlier(&home, question, jiff::Timestamp::now());
+        if let Some(last) = earlier.last()
+            && !self.quiet
+        {
+            print::message(&format!(
+                "earlier runs of this gate that did not pass: {} (last {last}); this one is judged at alpha / {}; if the build behind it was changed, say so with --new-build WHY",
+                earlier.len(),
+                2_u64.saturating_pow(u32::try_from(earlier.len()).unwrap_or(30).min(30)),
+            ));
+        }
+        u32::try_from(earlier.len()).unwrap_or(u32::MAX)
     }
 }
 
@@ -120,6 +153,8 @@ pub(super) fn run_quietly(gate: &Path) -> Result<RunDir, ExitCode> {
         json: false,
         quiet: true,
         seed: None,
+        // A drill asks what the gate notices, not whether the build is good.
+        new_build: Some("drill".into()),
     };
     let file = gate_file::open(gate)?;
     let api_key = api_key(&file)?;
@@ -183,7 +218,6 @@ async fn watch_signals(source: CancelSource) -> u8 {
 struct Place {
     dir: PathBuf,
     id: String,
-    earlier_runs: u32,
 }
 
 impl Place {
@@ -207,7 +241,6 @@ impl Place {
         Self {
             dir: out.unwrap_or_else(|| home.join(&id)),
             id,
-            earlier_runs: 0,
         }
     }
 }

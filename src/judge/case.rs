@@ -1,20 +1,25 @@
 //! One case from its evidence to its finding.
 
+use std::collections::BTreeSet;
+
+use super::conditions;
 use super::estimate::{self, Design, Terms};
 use super::figure::{Decision, Figure, LimitOutcome};
 use super::finding::{Finding, Proof, ProofVerdict, Reason, ReferenceFigures};
 use super::limit::{self, Opponent};
+use super::looks::{self, Standing};
 use super::path;
 use super::precondition;
 use super::recorded::Recorded;
 use super::sample::{Concludes, Conclusion, Measured, View};
+use super::steadiness::{self, Repeated, Steadiness};
 use super::verdict::Verdict;
 use crate::evidence::body::Evidence;
 use crate::evidence::window::Window;
 use crate::plan::Case;
 use crate::spec::expect::{Expectation, Reference};
 use crate::spec::gate::{Check, Gate, Occupancy};
-use crate::spec::kind::ProofNeed;
+use crate::spec::kind::{Judged, ProofNeed};
 
 /// Everything that judging reads.
 #[derive(Debug, Clone, Copy)]
@@ -65,8 +70,15 @@ pub fn finding(matter: Matter<'_>, case: &Case, kind: &dyn Concludes) -> Finding
             .push(not_run(matter.evidence, case, check.subject()));
         return finding;
     }
-    finding.figures = figures(matter, check, case, &subject, &references);
+    let standing = standing(matter, check, &subject);
+    finding.figures = figures(matter, check, case, &subject, &references, &standing);
     finding.reasons = reasons(check, &subject, &references, &finding.figures);
+    finding
+        .reasons
+        .extend(unequal(matter, check, case, &subject, &references));
+    let steadiness = steadiness(matter, check, case, &subject, &references);
+    finding.reasons.extend(steadiness.reasons);
+    finding.notes.extend(steadiness.notes);
     finding.proof = subject.proof.clone();
     finding.references = references
         .iter()
@@ -76,7 +88,7 @@ pub fn finding(matter: Matter<'_>, case: &Case, kind: &dyn Concludes) -> Finding
                 .conclusion
                 .measured
                 .iter()
-                .map(|m| bare(check, m, alpha(matter, check)))
+                .map(|m| bare(check, m, standing.alpha))
                 .collect(),
             proof: side.proof.clone(),
         })
@@ -155,9 +167,10 @@ fn with_traffic<'a>(evidence: &Evidence, windows: &[&'a Window]) -> Vec<&'a Wind
         .collect()
 }
 
-/// The error rate that this run is judged at: each earlier run of the same gate halves it.
-fn alpha(matter: Matter<'_>, check: &Check) -> f64 {
-    check.alpha * 0.5_f64.powi(i32::try_from(matter.earlier_runs.min(30)).unwrap_or(30))
+/// Where the case stands between its looks: by the repeats that were made on the judged build.
+fn standing(matter: Matter<'_>, check: &Check, subject: &Side<'_>) -> Standing {
+    let made: BTreeSet<u32> = subject.windows.iter().map(|w| w.repeat).collect();
+    looks::standing(check, matter.earlier_runs, made.len())
 }
 
 /// How the repeats of two builds stand to each other.
@@ -178,8 +191,9 @@ fn figures(
     case: &Case,
     subject: &Side<'_>,
     references: &[Side<'_>],
+    standing: &Standing,
 ) -> Vec<Figure> {
-    let alpha = alpha(matter, check);
+    let alpha = standing.alpha;
     let mut figures: Vec<Figure> = Vec::new();
     for measured in &subject.conclusion.measured {
         let mut figure = bare(check, measured, alpha);
@@ -213,17 +227,112 @@ fn figures(
                 alpha,
                 design: design(matter.gate),
             };
-            figure.limits.push(limit::hold(
-                measured,
-                &figure,
-                expectation,
-                &opponent,
-                terms,
-            ));
+            let mut outcome = limit::hold(measured, &figure, expectation, &opponent, terms);
+            if let Some(why) = standing
+                .between
+                .as_deref()
+                .filter(|_| by_bound(check, measured))
+            {
+                looks::between(&mut outcome, why);
+            }
+            figure.limits.push(outcome);
         }
         figures.push(figure);
     }
     figures
+}
+
+/// Whether a figure is held by its bound, which may be looked at on a look only.
+fn by_bound(check: &Check, measured: &Measured) -> bool {
+    estimate::declared(check, measured.figure).is_some_and(|f| f.judged != Judged::Each)
+}
+
+/// Refusals of comparisons with builds and runs that were measured under other conditions; only where a limit compares.
+fn unequal(
+    matter: Matter<'_>,
+    check: &Check,
+    case: &Case,
+    subject: &Side<'_>,
+    references: &[Side<'_>],
+) -> Vec<Reason> {
+    let ours = conditions::of(&subject.windows);
+    let mut reasons: Vec<Reason> = Vec::new();
+    for expectation in expectations(check, case) {
+        let refusal = match expectation.limit.reference() {
+            Some(Reference::Build(name)) => references
+                .iter()
+                .find(|side| side.view.build == name)
+                .map(|side| conditions::of(&side.windows))
+                .and_then(|theirs| {
+                    conditions::refusal(name, &conditions::differences(ours, theirs))
+                }),
+            Some(Reference::Run(name)) => matter
+                .recorded
+                .iter()
+                .find(|run| run.name == *name)
+                .and_then(|run| run.conditions.get(&case.id))
+                .and_then(|theirs| {
+                    conditions::refusal(
+                        &format!("run:{name}"),
+                        &conditions::differences(ours, theirs),
+                    )
+                }),
+            None => None,
+        };
+        reasons.extend(refusal.filter(|r| !reasons.contains(r)));
+    }
+    reasons
+}
+
+/// Chance that a gate of steady builds is disturbed by any of its steadiness tests.
+const FALSE_ALARMS: f64 = 0.05;
+
+fn steadiness(
+    matter: Matter<'_>,
+    check: &Check,
+    case: &Case,
+    subject: &Side<'_>,
+    references: &[Side<'_>],
+) -> Steadiness {
+    let mut all = Steadiness::default();
+    // Two tests for each figure that a limit of the gate holds.
+    let tests = 2 * held_figures(matter.gate).max(1);
+    for measured in &subject.conclusion.measured {
+        let limits: Vec<&Expectation> = expectations(check, case)
+            .filter(|e| e.figure == measured.figure)
+            .collect();
+        if limits.is_empty() || !by_bound(check, measured) {
+            continue;
+        }
+        let found = steadiness::look(Repeated {
+            figure: measured.figure,
+            ours: &measured.sample,
+            theirs: references
+                .first()
+                .and_then(|side| side.measured(measured.figure))
+                .map(|m| &m.sample),
+            limits: &limits,
+            design: design(matter.gate),
+            max_swing: check.max_swing,
+            share: FALSE_ALARMS / tests as f64,
+        });
+        all.reasons.extend(found.reasons);
+        all.notes.extend(found.notes);
+    }
+    all
+}
+
+/// How many figures the limits of a gate hold, over all its cases.
+fn held_figures(gate: &Gate) -> usize {
+    crate::plan::cases(gate)
+        .iter()
+        .map(|case| {
+            let held: BTreeSet<&str> = expectations(&gate.checks[case.check], case)
+                .map(|e| e.figure.as_str())
+                .collect();
+            held.len()
+        })
+        .sum()
 }
 
 fn expectations<'a>(check: &'a Check, case: &'a Case) -> impl Iterator<Item = &'a Expectation> {

@@ -218,6 +218,7 @@ pub(super) fn against_build(
         difference: difference.map(|e| e.value),
         difference_interval: difference.map(|e| [e.lower, e.upper]),
         separation: separation(&ours.sample.numbers(), band).into(),
+        aa_floor: aa_floor(&numbers),
         method: match &compared {
             Some(Compared::Ratio(Ok(e)) | Compared::Difference(Ok(e))) => e.method.name().into(),
             Some(Compared::Ratio(Err(cause)) | Compared::Difference(Err(cause))) => {
@@ -226,6 +227,18 @@ pub(super) fn against_build(
             None => "one by one".into(),
         },
     })
+}
+
+/// How far a build lies from itself: later half of its repeats over the earlier half, as a distance from 1.
+fn aa_floor(numbers: &[f64]) -> Option<f64> {
+    // With one repeat a side the distance is the noise of a single repeat, not of a level.
+    const LEAST: usize = 4;
+    if numbers.len() < LEAST {
+        return None;
+    }
+    let (early, late) = numbers.split_at(numbers.len() / 2);
+    let ratio = middle(late)? / middle(early)?;
+    Some((ratio - 1.0).abs()).filter(|d| d.is_finite())
 }
 
 /// A comparison with a recorded run: its level as it was recorded; the sessions' own variation is not in the interval.
@@ -251,6 +264,7 @@ pub(super) fn against_recorded(
         difference: None,
         difference_interval: None,
         separation: separation(&ours.sample.numbers(), band).into(),
+        aa_floor: aa_floor(&theirs.repeats),
         method: "our interval over the recorded level; the variation between sessions is not in it"
             .into(),
     }

@@ -68,6 +68,10 @@ pub struct Against {
     pub difference_interval: Option<[f64; 2]>,
     /// Where the observations lie beside the reference's band: `above`, `below`, `overlaps`.
     pub separation: String,
+    /// How far the reference lies from itself: the ratio of the later half of its repeats to the earlier half, as a
+    /// distance from 1 (the A/A floor; a smaller difference between builds means nothing).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aa_floor: Option<f64>,
     /// How the comparison was made (`ABBA pairs, exact signed-rank of log ratios`).
     pub method: String,
 }
@@ -86,6 +90,10 @@ pub struct LimitOutcome {
     /// Distance from bound to limit in the figure's unit (or ratio): positive on the good side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
+    /// Smallest distance from the limit that as many observations as these find with a chance of four in five, in the
+    /// unit of `margin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest_effect: Option<f64>,
 }
 
 /// What became of a limit.

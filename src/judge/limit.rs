@@ -4,6 +4,7 @@ use super::estimate::{self, Compared, Terms};
 use super::figure::{Decision, Figure, LimitOutcome};
 use super::sample::{Measured, Sample};
 use crate::spec::expect::{Expectation, Limit};
+use crate::stats::alpha::Alpha;
 use crate::stats::bound::{self, Decision as Ruled};
 use crate::stats::error::StatsError;
 use crate::stats::estimate::Estimate;
@@ -40,6 +41,7 @@ pub(super) fn hold(
         decision: ruling.decision,
         because: ruling.because,
         margin: ruling.margin,
+        smallest_effect: ruling.smallest_effect,
     }
 }
 
@@ -47,6 +49,7 @@ struct Ruling {
     decision: Decision,
     because: String,
     margin: Option<f64>,
+    smallest_effect: Option<f64>,
 }
 
 impl Ruling {
@@ -55,6 +58,7 @@ impl Ruling {
             decision: Decision::Absent,
             because: why.into(),
             margin: None,
+            smallest_effect: None,
         }
     }
 }
@@ -112,6 +116,7 @@ fn is(sample: &Sample, word: &str) -> Ruling {
         decision,
         because,
         margin: None,
+        smallest_effect: None,
     }
 }
 
@@ -135,6 +140,7 @@ fn exactly(sample: &Sample, x: f64, unit: &str) -> Ruling {
         decision,
         because,
         margin: None,
+        smallest_effect: None,
     }
 }
 
@@ -184,6 +190,7 @@ fn each(numbers: &[f64], low: Option<f64>, high: Option<f64>, unit: &str) -> Rul
         decision,
         because,
         margin,
+        smallest_effect: None,
     }
 }
 
@@ -202,6 +209,7 @@ fn bounded(
                 decision: Decision::Open,
                 because: cause.to_string(),
                 margin: None,
+                smallest_effect: None,
             };
         }
     };
@@ -242,7 +250,19 @@ fn bounded(
         decision,
         because,
         margin: margin.is_finite().then_some(margin),
+        smallest_effect: smallest_effect(&estimate),
     }
+}
+
+/// The smallest distance from a limit that an interval of this width finds with the usual power.
+fn smallest_effect(estimate: &Estimate) -> Option<f64> {
+    let alpha = Alpha::new(1.0 - estimate.confidence).ok()?;
+    // The half-width that is nearer to a standard error's: bounds of logarithms are a little wider above.
+    let reach = (estimate.upper - estimate.lower) / 2.0;
+    let error = reach / power::quantile_of(alpha);
+    power::smallest_effect_of_error(error, alpha, power::USUAL_POWER)
+        .ok()
+        .filter(|e| e.is_finite())
 }
 
 /// What would settle an open limit.
@@ -424,6 +444,7 @@ fn banded(measured: &Measured, opponent: &Opponent<'_>, unit: &str, side: Side) 
         decision,
         because,
         margin: None,
+        smallest_effect: None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! A recorded run that expectations refer to.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::figure::Figure;
@@ -14,6 +16,8 @@ pub struct Recorded {
     pub findings: Vec<Finding>,
     /// Build of that run to compare with; absent: the one of the same name as the judged build, else the judged one.
     pub build: Option<String>,
+    /// Conditions of its requests by case, name and value.
+    pub conditions: BTreeMap<String, Vec<(String, String)>>,
     /// Why it could not be read.
     pub fault: Option<String>,
 }
@@ -43,6 +47,7 @@ impl Recorded {
             name: name.into(),
             findings,
             build: build.map(Into::into),
+            conditions: report.map(conditions).unwrap_or_default(),
             fault: fault.map(Into::into).or(unread),
         }
     }
@@ -62,4 +67,19 @@ impl Recorded {
         };
         figures.iter().find(|f| f.name == figure)
     }
+}
+
+/// Conditions by case, as a report keeps them; what does not read is left out, and then nothing is compared by it.
+fn conditions(report: &Value) -> BTreeMap<String, Vec<(String, String)>> {
+    let cases = report.pointer("/conditions/requests");
+    cases
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|case| {
+            let name = case.get("case")?.as_str()?.to_owned();
+            let values = serde_json::from_value(case.get("values")?.clone()).ok()?;
+            Some((name, values))
+        })
+        .collect()
 }

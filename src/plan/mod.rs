@@ -87,6 +87,8 @@ pub enum Step {
     Boot(String),
     /// Measure.
     Window(Box<PlannedWindow>),
+    /// Let the undecided cases of these builds go on to their next look, and again, until none is left that could.
+    Extend(Vec<String>),
     /// Take a build from the seat.
     Stop(String),
 }
@@ -125,7 +127,7 @@ impl Plan {
     pub fn windows(&self) -> impl Iterator<Item = &PlannedWindow> {
         self.steps.iter().filter_map(|step| match step {
             Step::Window(window) => Some(window.as_ref()),
-            Step::Boot(_) | Step::Stop(_) => None,
+            Step::Boot(_) | Step::Extend(_) | Step::Stop(_) => None,
         })
     }
 

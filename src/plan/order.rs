@@ -5,6 +5,9 @@
 //! machine falls on both sides alike (blocks AAABBB pass 17–38 % of builds wrongly under drift where 5 % was promised).
 //! Side by side, the alternation is by window, A B B A.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use super::{Case, Planned, PlannedWindow, Slot, Step, Turn, WARM_UP};
 use crate::spec::gate::{Check, Gate, Occupancy};
 
@@ -16,16 +19,100 @@ pub(super) fn steps(gate: &Gate, cases: &[Case], planned: Lookup<'_>) -> Vec<Ste
         gate,
         cases,
         planned,
+        stretch: Stretch::Planned,
         steps: Vec::new(),
         next: 1,
     };
     for group in groups(gate) {
-        match gate.seat.occupancy {
-            Occupancy::OneAtATime => writer.one_at_a_time(&group),
-            Occupancy::SideBySide => writer.side_by_side(&group),
+        let from = writer.steps.len();
+        writer.group(&group);
+        if goes_on(gate, &group) {
+            // Whoever is at the seat stays there while it is decided whether to go on.
+            let at = from + before_last_stops(&writer.steps[from..]);
+            writer.steps.insert(at, Step::Extend(group));
         }
     }
     writer.steps
+}
+
+/// The steps that carry undecided cases of a group to their next look, in the order that the group was measured in;
+/// window ids go on from `next`.
+///
+/// The build that is at the seat stays there at the end: its stop is still to come in the plan.
+pub fn further(
+    gate: &Gate,
+    cases: &[Case],
+    planned: Lookup<'_>,
+    group: &[String],
+    undecided: &[Undecided],
+    next: u32,
+) -> Vec<Step> {
+    let mut writer = Writer {
+        gate,
+        cases,
+        planned,
+        stretch: Stretch::Further(
+            undecided
+                .iter()
+                .map(|u| (u.case, u.done..u.until))
+                .collect(),
+        ),
+        steps: Vec::new(),
+        next,
+    };
+    writer.group(group);
+    let whole = before_last_stops(&writer.steps);
+    writer.steps.truncate(whole);
+    if gate.seat.occupancy == Occupancy::SideBySide {
+        // All builds are up already.
+        writer.steps.retain(|s| matches!(s, Step::Window(_)));
+    }
+    writer.steps
+}
+
+/// A case that its last look left open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Undecided {
+    /// Index of the case in the plan.
+    pub case: usize,
+    /// Repeats that were made.
+    pub done: u32,
+    /// Repeats in all at the next look.
+    pub until: u32,
+}
+
+/// Whether any check on these builds may go on after its first repeats.
+fn goes_on(gate: &Gate, group: &[String]) -> bool {
+    gate.checks
+        .iter()
+        .any(|c| c.repeats.max > c.repeats.min && c.builds.iter().any(|b| group.contains(b)))
+}
+
+/// Where the stops at the end of these steps begin.
+fn before_last_stops(steps: &[Step]) -> usize {
+    let stops = steps
+        .iter()
+        .rev()
+        .take_while(|s| matches!(s, Step::Stop(_)))
+        .count();
+    steps.len() - stops
+}
+
+/// Which repeats are to be written.
+enum Stretch {
+    /// Those that are made whatever they show.
+    Planned,
+    /// Those of undecided cases, by case.
+    Further(BTreeMap<usize, Range<u32>>),
+}
+
+impl Stretch {
+    fn of(&self, case: usize, check: &Check) -> Range<u32> {
+        match self {
+            Self::Planned => 0..check.repeats.min,
+            Self::Further(ranges) => ranges.get(&case).cloned().unwrap_or(0..0),
+        }
+    }
 }
 
 /// Names of builds that are compared with each other, references first, each group in the order of the gate; the
@@ -71,22 +158,22 @@ enum Half {
 }
 
 impl Half {
-    fn range(self, repeats: u32) -> std::ops::Range<u32> {
-        let middle = repeats.div_ceil(2);
+    fn of(self, all: Range<u32>) -> Range<u32> {
+        let middle = all.start + (all.end - all.start).div_ceil(2);
         match self {
-            Self::First => 0..middle,
-            Self::Second => middle..repeats,
-            Self::Whole => 0..repeats,
+            Self::First => all.start..middle,
+            Self::Second => middle..all.end,
+            Self::Whole => all,
         }
     }
 
-    /// The repeats of a check on one boot of a build.
-    fn range_of(self, check: &Check, build: &str, planned: Lookup<'_>) -> std::ops::Range<u32> {
+    /// This half of a check's repeats on one boot of a build.
+    fn on(self, all: Range<u32>, check: &Check, build: &str, planned: Lookup<'_>) -> Range<u32> {
         let after = build != check.subject() && reference_turn(check, planned) == Turn::After;
         match self {
-            Self::First if after => 0..0,
-            Self::Second if after => 0..check.repeats.min,
-            _ => self.range(check.repeats.min),
+            Self::First if after => all.start..all.start,
+            Self::Second if after => all,
+            _ => self.of(all),
         }
     }
 }
@@ -95,11 +182,19 @@ struct Writer<'a> {
     gate: &'a Gate,
     cases: &'a [Case],
     planned: Lookup<'a>,
+    stretch: Stretch,
     steps: Vec<Step>,
     next: u32,
 }
 
 impl Writer<'_> {
+    fn group(&mut self, group: &[String]) {
+        match self.gate.seat.occupancy {
+            Occupancy::OneAtATime => self.one_at_a_time(group),
+            Occupancy::SideBySide => self.side_by_side(group),
+        }
+    }
+
     fn one_at_a_time(&mut self, group: &[String]) {
         let Some((subject, references)) = group.split_last() else {
             return;
@@ -124,7 +219,7 @@ impl Writer<'_> {
                 case,
                 cell: of.cell.clone(),
                 check,
-                repeats: half.range_of(check, build, self.planned),
+                repeats: half.on(self.stretch.of(case, check), check, build, self.planned),
             })
             .collect();
         let rounds = row.iter().map(|t| t.repeats.len()).max().unwrap_or(0);
@@ -141,13 +236,14 @@ impl Writer<'_> {
                     windows.extend(self.windows(
                         turn.case,
                         turn.slot(build, repeat),
-                        First::of(round == 0),
+                        First::of(repeat == turn.repeats.start),
                     ));
                 }
             }
         }
         let restored = self.gate.seat.restore.as_deref() == Some(build);
-        if windows.is_empty() && !restored {
+        let further = matches!(self.stretch, Stretch::Further(_));
+        if windows.is_empty() && (!restored || further) {
             return;
         }
         self.steps.push(Step::Boot(build.to_owned()));
@@ -161,19 +257,25 @@ impl Writer<'_> {
         for build in group {
             self.steps.push(Step::Boot(build.clone()));
         }
-        let most = group
+        let ranges: Vec<Range<u32>> = self
+            .cases
             .iter()
-            .flat_map(|b| {
-                self.cases_of(b)
-                    .map(|(_, _, c)| c.repeats.min)
-                    .collect::<Vec<_>>()
+            .enumerate()
+            .map(|(index, case)| (index, &self.gate.checks[case.check]))
+            .map(|(index, check)| {
+                if check.builds.iter().any(|b| group.contains(b)) {
+                    self.stretch.of(index, check)
+                } else {
+                    0..0
+                }
             })
-            .max()
-            .unwrap_or(0);
-        for repeat in 0..most {
+            .collect();
+        let first = ranges.iter().map(|r| r.start).min().unwrap_or(0);
+        let end = ranges.iter().map(|r| r.end).max().unwrap_or(0);
+        for repeat in first..end {
             for (index, case) in self.cases.iter().enumerate() {
                 let check = &self.gate.checks[case.check];
-                if repeat >= check.repeats.min || !check.builds.iter().any(|b| group.contains(b)) {
+                if !ranges[index].contains(&repeat) {
                     continue;
                 }
                 let mut builds = check.builds.clone();
@@ -254,7 +356,7 @@ struct Turns<'a> {
     case: usize,
     cell: String,
     check: &'a Check,
-    repeats: std::ops::Range<u32>,
+    repeats: Range<u32>,
 }
 
 impl Turns<'_> {

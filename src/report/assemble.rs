@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::document::{
-    BootRecipe, CaseConditions, Conditions, GateRef, NotRun, Report, SCHEMA, SeatCounts, SeatRef,
-    Tool, WindowRef,
+    Attempt, BootRecipe, CaseConditions, Conditions, GateRef, NotRun, Report, SCHEMA, SeatCounts,
+    SeatRef, Tool, WindowRef,
 };
 use crate::archive::reading::RecordedRun;
 use crate::archive::rundir::sha256_hex;
@@ -192,6 +192,10 @@ fn conditions(run: &RecordedRun) -> Conditions {
             .collect(),
         host: run.start.host.clone(),
         gpu: run.start.gpu.clone(),
+        attempt: Attempt {
+            earlier: run.start.earlier_runs,
+            new_build: run.start.new_build.clone(),
+        },
     }
 }
 

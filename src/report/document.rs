@@ -128,6 +128,20 @@ pub struct Conditions {
     /// GPU facts, name and value; empty without NVML.
     #[serde(default)]
     pub gpu: Vec<(String, String)>,
+    /// Which try of this gate it is.
+    #[serde(default)]
+    pub attempt: Attempt,
+}
+
+/// Which try of a gate a run is: a re-run is judged stricter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+pub struct Attempt {
+    /// Runs of the same gate that did not pass before it, within the time that they count; every limit is judged at
+    /// alpha / 2^earlier.
+    pub earlier: u32,
+    /// Why earlier runs do not count, in the words of who started it; absent if nothing was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_build: Option<String>,
 }
 
 /// How one boot was started, and what it said of itself.

@@ -24,6 +24,7 @@ pub mod outline;
 pub mod paper;
 pub mod phrases;
 pub mod plain_text;
+mod power_card;
 mod proof_table;
 mod reason_list;
 mod recipe;

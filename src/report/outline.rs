@@ -5,8 +5,8 @@ pub use super::phrases::Language;
 use super::phrases::Phrase;
 use super::strip_plot::Plot;
 use super::{
-    figure_table, finite, headline, proof_table, reason_list, recipe, seat_facts, verdict_table,
-    window_table,
+    figure_table, finite, headline, power_card, proof_table, reason_list, recipe, seat_facts,
+    verdict_table, window_table,
 };
 use crate::judge::finding::ProofVerdict;
 use crate::judge::verdict::Verdict;
@@ -340,6 +340,7 @@ impl Outline {
                 reason_list::not_run(report, language),
                 proof_table::section(report, language),
                 figure_table::section(report, language),
+                power_card::section(report, language),
                 window_table::section(report, language),
                 recipe::differences(report, language),
                 recipe::conditions(report, language),

@@ -61,6 +61,7 @@ phrases! {
     NotRun: "NOT RUN", "未実施";
     Proofs: "Proof of path", "経路の証明";
     Figures: "Figures", "計測値";
+    Power: "What this run could have seen", "この計測で見分けられる差";
     Identity: "Seat and gate", "席と門";
     Windows: "Windows", "計測窓";
     Differences: "What differs between the builds", "ビルド間の差分";
@@ -81,6 +82,10 @@ phrases! {
     Ratio: "ratio", "比";
     Limit: "limit", "基準";
     Margin: "margin", "余裕";
+    SmallestEffect: "smallest effect", "見分けられる最小の差";
+    AaFloor: "A/A floor", "A/A 差";
+    Observations: "n", "n";
+    Attempt: "attempt", "試行";
     Repeats: "repeats", "各回";
     Origin: "origin", "出所";
     Method: "method", "方法";
@@ -148,6 +153,10 @@ phrases! {
     CutShort: "Cut here to stay under the size that GitHub accepts; the whole is in report.json and report.html.", "GitHub の上限に収めるためここで切った。全文は report.json と report.html にある。";
     MoreInFiles: "figures, windows, recipes and hashes: report.md, report.html, report.json", "計測値・計測窓・起動条件・ハッシュ: report.md、report.html、report.json";
     StripLegend: "dots: repeats · bar: interval · tick: estimate · line: limit · grey: reference band", "点: 各回　帯: 区間　縦線: 推定値　破線: 基準　灰色: 参照の帯";
+    Rerun: "earlier runs of this gate that did not pass: {}; judged at alpha / {}", "この門は先に {} 回不合格: 有意水準を 1/{} にして判定";
+    NewBuild: "earlier runs do not count: {}", "先の実行は数えない: {}";
+    PowerLegend: "smallest effect: distance from the limit that as many observations find four times in five, in the unit of the margin; A/A floor: how far the reference lies from itself, later half of its repeats over the earlier", "見分けられる最小の差: 同じ回数の計測が 5 回に 4 回検出できる、基準からの隔たり（余裕と同じ単位）。A/A 差: 参照ビルド自身の後半の回と前半の回の隔たり";
+    NoPower: "none: no limit of this gate is held by a bound", "なし: 区間で判定する基準がない";
     FailedRequests: "{} failed", "失敗 {}";
     Judged: "judged", "判定対象";
 }

@@ -1,8 +1,8 @@
 //! Reports for the tests of every printer, modelled on a seat gate as people run it.
 
 use super::document::{
-    BootRecipe, CaseConditions, Conditions, GateRef, NotRun, Report, SCHEMA, SeatCounts, SeatRef,
-    Tool, WindowRef,
+    Attempt, BootRecipe, CaseConditions, Conditions, GateRef, NotRun, Report, SCHEMA, SeatCounts,
+    SeatRef, Tool, WindowRef,
 };
 use super::sample_findings::{
     accept_length, code, english, japanese, kv_window, needle, perplexity,
@@ -172,6 +172,10 @@ fn conditions() -> Conditions {
         log: "container `dsv4`".into(),
     };
     Conditions {
+        attempt: Attempt {
+            earlier: 1,
+            new_build: None,
+        },
         started: "2026-09-04T10:42:17Z".into(),
         seconds: 14_402.0,
         ended: "interrupted by SIGINT".into(),

@@ -55,6 +55,7 @@ fn against(
         difference: None,
         difference_interval: None,
         separation: separation.into(),
+        aa_floor: Some(0.004),
         method: "ABBA pairs, exact signed-rank of log ratios".into(),
     }
 }
@@ -66,6 +67,7 @@ fn limit(text: &str, decision: Decision, because: &str, margin: Option<f64>) -> 
         decision,
         because: because.into(),
         margin,
+        smallest_effect: margin.map(|m| m.abs() / 2.0),
     }
 }
 

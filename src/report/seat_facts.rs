@@ -1,11 +1,11 @@
 //! What was judged and by what; how to repeat it; its hashes; the empty place for an approval.
 
-use super::document::Report;
+use super::document::{Attempt, Report};
 use super::headline::judged_builds;
 use super::json;
 use super::number;
 use super::outline::{Block, Fact, Heading, Rank, Section};
-use super::phrases::{Language, Phrase};
+use super::phrases::{Language, Phrase, fill};
 use super::plain_text::{clean, shell_word};
 use crate::archive::rundir::sha256_hex;
 
@@ -24,7 +24,7 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
         }
     };
     let run = &report.conditions;
-    let facts = vec![
+    let mut facts = vec![
         Fact::prose(
             word(Phrase::Gate),
             format!(
@@ -51,11 +51,29 @@ pub(super) fn section(report: &Report, language: Language) -> Section {
         ),
         Fact::prose(word(Phrase::RunEnded), clean(&run.ended)),
     ];
+    facts.extend(attempt(&run.attempt, language));
     Section {
         heading: Heading::of(Phrase::Identity, language),
         rank: Rank::Essential,
         blocks: vec![Block::Facts(facts)],
     }
+}
+
+/// Which try it is; nothing for a first one of which nothing was said.
+fn attempt(attempt: &Attempt, language: Language) -> Option<Fact> {
+    let name = Phrase::Attempt.text(language);
+    if let Some(why) = &attempt.new_build {
+        let said = fill(Phrase::NewBuild.text(language), &[&clean(why)]);
+        return Some(Fact::prose(name, said));
+    }
+    (attempt.earlier > 0).then(|| {
+        let earlier = number::count(u64::from(attempt.earlier));
+        let divisor = number::count(2_u64.saturating_pow(attempt.earlier.min(30)));
+        Fact::prose(
+            name,
+            fill(Phrase::Rerun.text(language), &[&earlier, &divisor]),
+        )
+    })
 }
 
 /// Every build of the run with its boots, the judged ones named as such.

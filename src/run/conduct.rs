@@ -1,6 +1,6 @@
 //! The walk through a plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -17,13 +17,13 @@ use crate::drive::cancel::Cancel;
 use crate::drive::client::Secret;
 use crate::evidence::absence::Absent;
 use crate::evidence::exchange::{Exchange, Outcome};
+use crate::plan::order::{self, Undecided};
 use crate::plan::task::Task;
 use crate::plan::{Plan, PlannedWindow, Step, WARM_UP};
 use crate::spec::gate::Gate;
 use crate::witness::gpu::GpuWitness;
 
 /// What a run is asked to do.
-#[derive(Debug)]
 pub struct Order<'a> {
     /// The gate.
     pub gate: &'a Gate,
@@ -45,7 +45,14 @@ pub struct Order<'a> {
     pub seed: u64,
     /// Runs of this gate on this build that came before.
     pub earlier_runs: u32,
+    /// Why earlier runs do not count, in the words of who started it.
+    pub new_build: Option<String>,
+    /// Reads the evidence so far and names the cases that more repeats could settle.
+    pub undecided: &'a Undeciding<'a>,
 }
+
+/// What names the cases that more repeats could settle.
+pub type Undeciding<'a> = dyn Fn(&RunDir) -> Vec<Undecided> + Sync + 'a;
 
 /// How a run went, apart from its verdict.
 #[derive(Debug)]
@@ -105,6 +112,7 @@ pub async fn conduct(
         lost: BTreeMap::new(),
         unreachable: Vec::new(),
         boots: 0,
+        next_window: u32::try_from(order.plan.windows().count()).unwrap_or(u32::MAX) + 1,
         gpu,
     };
     let walked = walker.walk(listener).await;
@@ -143,6 +151,7 @@ fn start(order: &Order<'_>, gpu: &Result<GpuWitness, Absent>) -> Start {
         seed: order.seed,
         seat_override: order.seat_override.clone(),
         earlier_runs: order.earlier_runs,
+        new_build: order.new_build.clone(),
         host: host::facts(),
         gpu: gpu
             .as_ref()
@@ -162,26 +171,68 @@ struct Walker<'a> {
     lost: BTreeMap<String, String>,
     unreachable: Vec<(String, String)>,
     boots: u32,
+    /// Number of the next window that the plan does not hold yet.
+    next_window: u32,
     gpu: Result<GpuWitness, Absent>,
 }
 
 impl<'a> Walker<'a> {
     async fn walk(&mut self, listener: Listener<'_>) -> Result<(), ArchiveError> {
-        let plan = self.order.plan;
-        for step in &plan.steps {
+        let mut steps: VecDeque<Step> = self.order.plan.steps.iter().cloned().collect();
+        while let Some(step) = steps.pop_front() {
             if self.cancel.is_cancelled() {
                 return Ok(());
             }
             match step {
-                Step::Boot(build) => self.bring(build, listener).await?,
-                Step::Window(window) => self.window(window, listener).await?,
-                Step::Stop(build) => self.stop(build, listener).await?,
+                Step::Boot(build) => self.bring(&build, listener).await?,
+                Step::Window(window) => self.window(&window, listener).await?,
+                Step::Extend(group) => {
+                    let further = self.further(&group, listener);
+                    if !further.is_empty() {
+                        steps.push_front(Step::Extend(group));
+                        further.into_iter().rev().for_each(|s| steps.push_front(s));
+                    }
+                }
+                Step::Stop(build) => self.stop(&build, listener).await?,
             }
         }
         Ok(())
     }
 
+    /// The steps to the next look of what is still undecided on these builds.
+    fn further(&mut self, group: &[String], listener: Listener<'_>) -> Vec<Step> {
+        let Order { gate, plan, .. } = self.order;
+        let undecided: Vec<Undecided> = (self.order.undecided)(self.dir)
+            .into_iter()
+            .filter(|u| {
+                let check = &gate.checks[plan.cases[u.case].check];
+                check.builds.iter().any(|b| group.contains(b))
+            })
+            .collect();
+        for one in &undecided {
+            listener(Progress::Note(format!(
+                "{} is open after {} repeats: on to {}",
+                plan.cases[one.case].id, one.done, one.until
+            )));
+        }
+        let steps = order::further(
+            gate,
+            &plan.cases,
+            &crate::check::planned,
+            group,
+            &undecided,
+            self.next_window,
+        );
+        let windows = steps.iter().filter(|s| matches!(s, Step::Window(_)));
+        self.next_window += u32::try_from(windows.count()).unwrap_or(u32::MAX);
+        steps
+    }
+
     async fn bring(&mut self, name: &str, listener: Listener<'_>) -> Result<(), ArchiveError> {
+        if self.stages.contains_key(name) {
+            // It stayed at the seat while it was decided to go on.
+            return Ok(());
+        }
         self.lost.remove(name);
         let Some(build) = self.order.gate.build(name) else {
             return Ok(());

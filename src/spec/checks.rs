@@ -7,10 +7,11 @@ use toml::de::DeValue;
 use super::expectations::expectations;
 use super::faults::line_of;
 use super::gate::{Check, Gate, Repeats};
-use super::kind::{Kind, ProofNeed};
+use super::kind::{Judged, Kind, ProofNeed};
 use super::params::params;
 use super::scalar;
 use super::walk::{self, Ledger, Walk};
+use crate::stats::signed_rank::MIN_REPEATS;
 
 /// Error rate of each one-sided bound unless the gate says otherwise: 5 %, the field's habit; all checks must pass, so no
 /// correction is needed.
@@ -196,6 +197,30 @@ fn path(table: &Walk<'_, '_>, ledger: &Ledger, kind: &dyn Kind, gate: &Gate) -> 
     given
 }
 
+/// A range of repeats must be able to decide something: from five on, for figures that are held by a bound.
+fn range_decides(ledger: &Ledger, at: std::ops::Range<usize>, min: u64, kind: &dyn Kind) {
+    if min < MIN_REPEATS as u64 {
+        ledger.error(
+            at.clone(),
+            format!("a range of repeats is looked at from `min` on, and with {min} nothing can be decided"),
+            "here",
+            Some(format!("write `min = {MIN_REPEATS}` or more; `{{ min = 8, max = 20 }}` is usual")),
+        );
+    }
+    let bounded = |f: &super::kind::FigureKind| f.judged != Judged::Each;
+    if !kind.figures().iter().any(bounded) {
+        ledger.error(
+            at,
+            format!(
+                "each observation of `{}` is held by itself: a range of repeats decides nothing",
+                kind.name()
+            ),
+            "here",
+            Some("write a number: `repeats = 3`".into()),
+        );
+    }
+}
+
 fn repeats(table: &Walk<'_, '_>, ledger: &Ledger, kind: &dyn Kind) -> Repeats {
     let fallback = Repeats {
         min: kind.default_repeats(),
@@ -212,10 +237,15 @@ fn repeats(table: &Walk<'_, '_>, ledger: &Ledger, kind: &dyn Kind) -> Repeats {
         let (min, max) = (inner.count("min", 1, 1000), inner.count("max", 1, 1000));
         inner.close(&[]);
         return match (min, max) {
-            (Some(min), Some(max)) if min <= max => Repeats {
-                min: small(min),
-                max: small(max),
-            },
+            (Some(min), Some(max)) if min <= max => {
+                if min < max {
+                    range_decides(ledger, node.span(), min, kind);
+                }
+                Repeats {
+                    min: small(min),
+                    max: small(max),
+                }
+            }
             (Some(_), Some(_)) => {
                 ledger.error(
                     node.span(),

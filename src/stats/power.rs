@@ -45,6 +45,11 @@ pub fn smallest_effect_of_error(se: f64, alpha: Alpha, power: f64) -> Result<f64
     Ok(quantiles(alpha, power)? * se)
 }
 
+/// How many standard errors a one-sided bound at `alpha` lies from its estimate, for a normal estimate.
+pub fn quantile_of(alpha: Alpha) -> f64 {
+    normal_quantile(alpha.confidence())
+}
+
 /// Tokens that show a perplexity change of `margin` nats per token between builds of divergence `kl` nats.
 ///
 /// Deviation of the per-token difference is `√(2·kl)` for close models; `design_effect` is the variance over that of
