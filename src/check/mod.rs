@@ -3,14 +3,19 @@
 //! A new kind is one file with one unit struct and its row in [`KINDS`].
 
 mod accept_length;
+mod agreement;
+mod answers;
 mod beyond;
 mod config;
+#[cfg(test)]
+mod handmade;
 mod health;
 mod kv_window;
 mod needle;
 mod pack;
 mod path;
 mod perplexity;
+mod repeat;
 mod throughput;
 mod traffic;
 
@@ -24,6 +29,8 @@ pub static KINDS: &[&dyn Concludes] = &[
     &needle::Needle,
     &perplexity::Perplexity,
     &accept_length::AcceptLength,
+    &agreement::Agreeing,
+    &repeat::Repeat,
     &path::Path,
     &beyond::Beyond,
     &kv_window::KvWindow,
