@@ -1,0 +1,95 @@
+//! The kinds that hold answers against each other, end to end against the embedded seat: healthy, and with each fault.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod seat;
+
+use seat::{Run, run};
+
+/// A gate of few tokens with faults on the candidate and on the auditor.
+fn gate(candidate: &str, auditor: &str) -> String {
+    let build = |name: &str, flags: &str, fault: &str| {
+        let fault = match fault {
+            "" => String::new(),
+            fault => format!(", \"--fault\", \"{fault}\""),
+        };
+        format!(
+            "[builds.{name}]\nstart = [\"sekimon\", \"sim\", \"--port\", \"{{port}}\", \"--path\", \"lna2\", {flags}{fault}]\nready = \"30s\"\n\n"
+        )
+    };
+    let spec = "\"--draft-k\", \"3\"";
+    let builds = build("incumbent", spec, "")
+        + &build("auditor", "\"--no-spec\"", auditor)
+        + &build("candidate", spec, candidate);
+    HEAD.to_owned() + &builds + CHECKS
+}
+
+const HEAD: &str = r#"
+title = "answers"
+
+[seat]
+url      = "http://127.0.0.1:0"
+model    = "sekimon-ngram"
+dialect  = "vllm"
+together = true
+
+[paths.lna2]
+announced = { line = 'F3 LNA2 MoE kernel ACTIVE' }
+moved     = { counter = 'exl3_moe_calls_total{kernel="lna2"}' }
+
+"#;
+
+const CHECKS: &str = r#"
+[[check]]
+kind       = "agreement"
+builds     = ["incumbent", "candidate"]
+path       = "lna2"
+workloads  = ["en"]
+requests   = 2
+max_tokens = 40
+repeats    = 2
+expect     = { agreement_fraction = ">= 0.9 x incumbent", common_tokens = ">= 20", excess_hazard = "<= 0.001" }
+
+[[check]]
+kind       = "repeat"
+builds     = ["candidate"]
+path       = "lna2"
+workloads  = ["en"]
+requests   = 3
+max_tokens = 40
+
+"#;
+
+/// Wants a case to have this verdict for a reason that says so.
+fn wants(run: &Run, case: &str, verdict: &str, word: &str) {
+    assert_eq!(run.case(case)["verdict"], verdict, "{}", run.account());
+    assert!(
+        word.is_empty() || run.reasons(case).iter().any(|r| r.contains(word)),
+        "no reason of {case} says `{word}`\n{}",
+        run.account()
+    );
+}
+
+#[test]
+fn the_healthy_seat_agrees_repeats_and_is_lossless() {
+    let run = run("healthy", &gate("", ""));
+    assert_eq!(run.code, 0, "{}", run.account());
+    let figures = run.case("agreement/en/1")["figures"].as_array().unwrap();
+    let common = figures.iter().find(|f| f["name"] == "common_tokens");
+    assert_eq!(common.unwrap()["value"], 40.0, "ids came: {figures:?}");
+}
+
+#[test]
+fn a_lossy_verification_fails_the_agreement_and_the_audit() {
+    let run = run("lossy-spec", &gate("lossy-spec", ""));
+    wants(&run, "agreement/en/1", "fail", "agreement_fraction");
+    // It is lossy the same way each time.
+    wants(&run, "repeat/en/1", "pass", "");
+}
+
+#[test]
+fn unstable_answers_fail_the_repeat() {
+    let run = run("unstable", &gate("unstable", ""));
+    wants(&run, "repeat/en/1", "fail", "different answers");
+    wants(&run, "agreement/en/1", "fail", "agreement_fraction");
+}
