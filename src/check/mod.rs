@@ -7,6 +7,7 @@ mod agreement;
 mod answers;
 mod beyond;
 mod config;
+mod greedy_audit;
 #[cfg(test)]
 mod handmade;
 mod health;
@@ -16,6 +17,7 @@ mod pack;
 mod path;
 mod perplexity;
 mod repeat;
+mod scored_answers;
 mod throughput;
 mod traffic;
 
@@ -31,6 +33,7 @@ pub static KINDS: &[&dyn Concludes] = &[
     &accept_length::AcceptLength,
     &agreement::Agreeing,
     &repeat::Repeat,
+    &greedy_audit::GreedyAudit,
     &path::Path,
     &beyond::Beyond,
     &kv_window::KvWindow,

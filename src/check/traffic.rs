@@ -5,7 +5,7 @@ use crate::evidence::window::Window;
 use crate::judge::finding::Reason;
 use crate::judge::sample::View;
 use crate::judge::verdict::Verdict;
-use crate::plan::task::{Ending, Ids, Load, Prompts};
+use crate::plan::task::{Ending, Ids, Load, Prompts, Route};
 use crate::spec::kind::{Default, Key, KindFault, Params, Read as _, Takes};
 
 /// Keys of a workload.
@@ -111,6 +111,11 @@ pub(super) fn load(params: &Params, cell: &str, prompts: Prompts, ids: Ids) -> L
         },
         prompts,
         ids,
+        route: if params.text("route") == Some("completion") {
+            Route::Completion
+        } else {
+            Route::Chat
+        },
     }
 }
 

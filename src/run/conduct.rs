@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::boot::{self, Context, LogHand, Stage};
 use super::progress::{Listener, Progress};
 use super::window::{Open, Yield};
-use super::{count, host, load, look, needle, pack, references, residents, score};
+use super::{audit, count, host, load, look, needle, pack, references, residents, score};
 use crate::archive::journal::Journal;
 use crate::archive::record::{Record, Start};
 use crate::archive::rundir::{ArchiveError, RunDir, sha256_hex};
@@ -106,6 +106,7 @@ pub async fn conduct(
         unreachable: Vec::new(),
         boots: 0,
         gpu,
+        answers: audit::Answers::of(order.plan),
     };
     let walked = walker.walk(listener).await;
     // Whatever happened, nothing that we started is left at the seat.
@@ -163,6 +164,8 @@ struct Walker<'a> {
     unreachable: Vec<(String, String)>,
     boots: u32,
     gpu: Result<GpuWitness, Absent>,
+    /// Answers that are still to be audited.
+    answers: audit::Answers,
 }
 
 impl<'a> Walker<'a> {
@@ -302,7 +305,10 @@ impl<'a> Walker<'a> {
             Task::Look => Prepared::Look,
             Task::Count(rows) => Prepared::Done(count::count(stage, rows)),
             Task::Pack(task) => Prepared::Done(pack::compare(task, gate_dir)),
-            Task::Audit(_) | Task::External(_) => Prepared::Look,
+            Task::Audit(task) => Prepared::Score(
+                audit::prepare(stage, task, planned, &self.answers, gate_dir, seed).await,
+            ),
+            Task::External(_) => Prepared::Look,
         };
         let open = Open::open(self.dir, stage, planned, case, &self.gpu).await?;
         let outcome: Yield = match prepared {
@@ -322,6 +328,7 @@ impl<'a> Walker<'a> {
             return Err(fault);
         }
         let exchanges = outcome.exchanges.clone();
+        self.answers.keep(planned, &exchanges);
         let window = open.close(stage, outcome).await?;
         self.journal.append(&Record::Window(Box::new(window)))?;
         if !exchanges.is_empty() && planned.part != WARM_UP {
