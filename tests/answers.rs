@@ -4,7 +4,7 @@
 
 mod seat;
 
-use seat::{Run, run};
+use seat::{Run, run, sekimon};
 
 /// A gate of few tokens with faults on the candidate and on the auditor.
 fn gate(candidate: &str, auditor: &str) -> String {
@@ -98,6 +98,30 @@ fn the_healthy_seat_agrees_repeats_and_is_lossless() {
     let value = |name: &str| figures.iter().find(|f| f["name"] == name).unwrap()["value"].clone();
     assert_eq!(value("rank1_share"), 1.0, "{figures:?}");
     assert_eq!(value("tokens_audited"), 80.0, "{figures:?}");
+}
+
+#[test]
+fn every_fault_of_the_drill_kills_these_kinds() {
+    let run = run("drilled", &gate("", ""));
+    let file = run.dir.join("gate.toml");
+    let out = sekimon(&[
+        "drill",
+        file.to_str().unwrap(),
+        "--run",
+        run.dir.to_str().unwrap(),
+    ]);
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(said.contains("survivors: 0"), "{said}");
+    for fault in [
+        "one-answer-differs",
+        "answers-part",
+        "lossy-token",
+        "audit-zeroed",
+        "audit-removed",
+        "ids-removed",
+    ] {
+        assert!(said.contains(fault), "`{fault}` was not drilled\n{said}");
+    }
 }
 
 #[test]

@@ -207,3 +207,23 @@ fn the_auditor_comes_after_every_answer_one_at_a_time_and_side_by_side() {
         assert_eq!(seen, 4, "two repeats, each with its control");
     }
 }
+
+#[test]
+fn an_auditor_that_is_to_be_restored_serves_after_the_judged_build_and_only_then() {
+    use crate::plan::Step;
+    let boots = |restore: &str| -> Vec<String> {
+        let mut gate = gate(CHECK);
+        gate.seat.restore = Some(restore.into());
+        let plan = crate::plan::Plan::of(&gate, &|name| super::super::planned(name));
+        let steps = plan.steps.iter().filter_map(|step| match step {
+            Step::Boot(build) => Some(format!("boot {build}")),
+            Step::Stop(build) => Some(format!("stop {build}")),
+            Step::Window(_) => None,
+        });
+        steps.collect()
+    };
+    let measured = ["boot candidate", "stop candidate", "boot incumbent"];
+    assert_eq!(boots("incumbent"), measured);
+    let again = [&measured[..], &["stop incumbent", "boot candidate"]].concat();
+    assert_eq!(boots("candidate"), again);
+}

@@ -25,7 +25,23 @@ pub(super) fn steps(gate: &Gate, cases: &[Case], planned: Lookup<'_>) -> Vec<Ste
             Occupancy::SideBySide => writer.side_by_side(&group),
         }
     }
+    if gate.seat.occupancy == Occupancy::OneAtATime
+        && let Some(restore) = &gate.seat.restore
+    {
+        restored(&mut writer.steps, restore);
+    }
     writer.steps
+}
+
+/// The build that is to serve in the end stays after its last boot only if nothing came after; it is booted again
+/// otherwise. In the middle of a run it is stopped like any other: the seat holds one build.
+fn restored(steps: &mut Vec<Step>, build: &str) {
+    match steps.last() {
+        Some(Step::Stop(last)) if last == build => {
+            steps.pop();
+        }
+        _ => steps.push(Step::Boot(build.to_owned())),
+    }
 }
 
 /// Names of builds that are compared with each other, references first, each group in the order of the gate; the
@@ -146,15 +162,12 @@ impl Writer<'_> {
                 }
             }
         }
-        let restored = self.gate.seat.restore.as_deref() == Some(build);
-        if windows.is_empty() && !restored {
+        if windows.is_empty() {
             return;
         }
         self.steps.push(Step::Boot(build.to_owned()));
         self.push(windows);
-        if !restored {
-            self.steps.push(Step::Stop(build.to_owned()));
-        }
+        self.steps.push(Step::Stop(build.to_owned()));
     }
 
     fn side_by_side(&mut self, group: &[String]) {
