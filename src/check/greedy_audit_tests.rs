@@ -227,3 +227,20 @@ fn an_auditor_that_is_to_be_restored_serves_after_the_judged_build_and_only_then
     let again = [&measured[..], &["stop incumbent", "boot candidate"]].concat();
     assert_eq!(boots("candidate"), again);
 }
+
+#[test]
+fn an_auditor_that_speculates_is_told() {
+    use crate::evidence::exposition::Exposition;
+    use crate::evidence::window::Scrape;
+    let mut hand = evidence(scored(), vec![scored()]);
+    let scrape = |drafts: u32| Scrape::Taken {
+        file: "by-hand".into(),
+        exposition: Exposition::parse(&format!(
+            "vllm:spec_decode_num_drafts_total{{engine=\"0\"}} {drafts}.0\n"
+        )),
+    };
+    let counters = &mut hand.evidence.windows[2].counters;
+    (counters.before, counters.after) = (scrape(1), scrape(4));
+    let said = conclude(&gate(CHECK), &hand.evidence, "incumbent");
+    assert_eq!(codes(&said), [("speculation.on", Verdict::Fail)]);
+}
