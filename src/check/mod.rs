@@ -3,14 +3,21 @@
 //! A new kind is one file with one unit struct and its row in [`KINDS`].
 
 mod accept_length;
+mod agreement;
+mod answers;
 mod beyond;
 mod config;
+mod greedy_audit;
+#[cfg(test)]
+mod handmade;
 mod health;
 mod kv_window;
 mod needle;
 mod pack;
 mod path;
 mod perplexity;
+mod repeat;
+mod scored_answers;
 mod throughput;
 mod traffic;
 
@@ -24,6 +31,9 @@ pub static KINDS: &[&dyn Concludes] = &[
     &needle::Needle,
     &perplexity::Perplexity,
     &accept_length::AcceptLength,
+    &agreement::Agreeing,
+    &repeat::Repeat,
+    &greedy_audit::GreedyAudit,
     &path::Path,
     &beyond::Beyond,
     &kv_window::KvWindow,

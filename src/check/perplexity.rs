@@ -298,7 +298,7 @@ fn figures(scored: &[&ScoredWindow], ids: &[String]) -> Vec<Measured> {
 
 /// Speculation must be proven off where prompt logprobs are read: with it they were seen corrupt with HTTP 200
 /// (vllm#53488), or all zero (llama.cpp#27972).
-fn speculation(view: &View<'_>, window: &Window) -> Option<Reason> {
+pub(super) fn speculation(view: &View<'_>, window: &Window) -> Option<Reason> {
     use crate::dialect::AbsentDrafts;
     let metrics = view.dialect.and_then(|d| d.metrics.as_ref());
     let on = |how: &str, ja: &str| {

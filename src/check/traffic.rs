@@ -5,7 +5,7 @@ use crate::evidence::window::Window;
 use crate::judge::finding::Reason;
 use crate::judge::sample::View;
 use crate::judge::verdict::Verdict;
-use crate::plan::task::{Ending, Ids, Load, Prompts};
+use crate::plan::task::{Ending, Ids, Load, Prompts, Route};
 use crate::spec::kind::{Default, Key, KindFault, Params, Read as _, Takes};
 
 /// Keys of a workload.
@@ -111,6 +111,11 @@ pub(super) fn load(params: &Params, cell: &str, prompts: Prompts, ids: Ids) -> L
         },
         prompts,
         ids,
+        route: if params.text("route") == Some("completion") {
+            Route::Completion
+        } else {
+            Route::Chat
+        },
     }
 }
 
@@ -121,10 +126,7 @@ fn small(n: Option<u64>) -> u32 {
 /// What the answers of these windows say against the case.
 pub(super) fn objections(view: &View<'_>, windows: &[&Window]) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    let all: Vec<(&Window, &Exchange)> = windows
-        .iter()
-        .flat_map(|w| w.exchanges.iter().map(move |e| (*w, e)))
-        .collect();
+    let all = all(windows);
     reasons.extend(failed(&all));
     let whole: Vec<_> = all
         .iter()
@@ -139,7 +141,7 @@ pub(super) fn objections(view: &View<'_>, windows: &[&Window]) -> Vec<Reason> {
         ));
     }
     reasons.extend(bundled(view, &whole));
-    if view.check.params.text("repetition") != Some("noted") {
+    if voids_loops(view) {
         reasons.extend(degenerate(&whole));
     }
     reasons
@@ -147,16 +149,24 @@ pub(super) fn objections(view: &View<'_>, windows: &[&Window]) -> Vec<Reason> {
 
 /// A note on answers that fell into a loop, where they do not void the case.
 pub(super) fn noted(view: &View<'_>, windows: &[&Window]) -> Option<String> {
-    let whole: Vec<_> = windows
-        .iter()
-        .flat_map(|w| w.exchanges.iter().map(move |e| (*w, e)))
-        .collect();
-    let reason =
-        degenerate(&whole).filter(|_| view.check.params.text("repetition") == Some("noted"))?;
+    let reason = degenerate(&all(windows)).filter(|_| !voids_loops(view))?;
     Some(format!(
         "accepted by `repetition = \"noted\"`: {}",
         reason.text
     ))
+}
+
+/// Every request of these windows, with its window.
+pub(super) fn all<'a>(windows: &[&'a Window]) -> Vec<(&'a Window, &'a Exchange)> {
+    windows
+        .iter()
+        .flat_map(|w| w.exchanges.iter().map(move |e| (*w, e)))
+        .collect()
+}
+
+/// Whether an answer that fell into a loop voids the case.
+pub(super) fn voids_loops(view: &View<'_>) -> bool {
+    view.check.params.text("repetition") != Some("noted")
 }
 
 /// Requests that did not end whole.
@@ -277,7 +287,7 @@ fn most_tokens_a_step(view: &View<'_>, window: &Window) -> f64 {
 }
 
 /// Answers that collapsed into repetition: their speed and accept length are not a model's.
-fn degenerate(whole: &[(&Window, &Exchange)]) -> Option<Reason> {
+pub(super) fn degenerate(whole: &[(&Window, &Exchange)]) -> Option<Reason> {
     let bad: Vec<_> = whole
         .iter()
         .filter_map(|(w, e)| crate::quality::degeneration::degenerate(&e.text).map(|why| (*w, why)))

@@ -133,6 +133,56 @@ pub(super) fn empty(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
     measured(evidence, target, |e| e.text.clear())
 }
 
+/// Another token in place of one of an answer, and another letter in place of one of its words.
+fn change(exchange: &mut Exchange, place: fn(usize) -> usize) {
+    let ids = exchange.token_ids.as_deref_mut().unwrap_or_default();
+    if let Some(id) = ids
+        .len()
+        .checked_sub(1)
+        .map(place)
+        .and_then(|at| ids.get_mut(at))
+    {
+        *id ^= 1;
+    }
+    let mut letters: Vec<char> = exchange.text.chars().collect();
+    if let Some(at) = letters.len().checked_sub(1).map(place) {
+        letters[at] = if letters[at] == 'x' { 'y' } else { 'x' };
+    }
+    exchange.text = letters.into_iter().collect();
+    exchange.text_sha256.push('~');
+}
+
+/// The last answer of each measured window ends with another token.
+pub(super) fn differ(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    let mut changed = false;
+    for window in windows(evidence, target).filter(|w| w.part == "measure") {
+        if let Some(last) = window.exchanges.last_mut() {
+            change(last, |last| last);
+            changed = true;
+        }
+    }
+    done_if(changed, NO_ANSWERS)
+}
+
+/// Every answer begins with another token.
+pub(super) fn part(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    measured(evidence, target, |e| change(e, |_| 0))
+}
+
+/// Every answer is empty.
+pub(super) fn void(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    measured(evidence, target, |e| {
+        e.text.clear();
+        e.reasoning.clear();
+        e.token_ids = e.token_ids.take().map(|_| Vec::new());
+    })
+}
+
+/// The answers came without token ids.
+pub(super) fn drop_ids(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    each(evidence, target, |e| e.token_ids = None)
+}
+
 /// The health route answers HTTP 500.
 pub(super) fn sicken(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
     for window in windows(evidence, target) {

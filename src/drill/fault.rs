@@ -86,6 +86,15 @@ fn traffic(check: &Check) -> bool {
     is(check, &["throughput", "accept_length", "needle"])
 }
 
+/// Checks of what was answered, by traffic of ours.
+fn answered(check: &Check) -> bool {
+    traffic(check) || is(check, &["agreement", "repeat", "greedy_audit"])
+}
+
+fn audit(check: &Check) -> bool {
+    is(check, &["greedy_audit"])
+}
+
 fn speed(check: &Check) -> bool {
     is(check, &["throughput"])
 }
@@ -179,13 +188,13 @@ pub static FAULTS: &[Fault] = &[
     Fault {
         name: "foreign-traffic",
         about: "somebody else used the seat in every window",
-        concerns: traffic,
+        concerns: answered,
         inject: counters::add_foreign,
     },
     Fault {
         name: "counter-reset",
         about: "the counters were reset in every window",
-        concerns: traffic,
+        concerns: answered,
         inject: counters::reset,
     },
     Fault {
@@ -197,13 +206,13 @@ pub static FAULTS: &[Fault] = &[
     Fault {
         name: "http-500",
         about: "one request in each window answers HTTP 500",
-        concerns: traffic,
+        concerns: answered,
         inject: answers::refuse,
     },
     Fault {
         name: "stream-cut",
         about: "one stream in each window is cut",
-        concerns: traffic,
+        concerns: answered,
         inject: answers::cut,
     },
     Fault {
@@ -307,6 +316,48 @@ pub static FAULTS: &[Fault] = &[
         about: "no logprobs were recorded",
         concerns: perplexity,
         inject: scores::remove,
+    },
+    Fault {
+        name: "one-answer-differs",
+        about: "the last answer of each window ends with another token",
+        concerns: |c| is(c, &["repeat"]),
+        inject: answers::differ,
+    },
+    Fault {
+        name: "answers-part",
+        about: "every answer begins with another token",
+        concerns: |c| is(c, &["agreement"]),
+        inject: answers::part,
+    },
+    Fault {
+        name: "answers-emptied",
+        about: "every answer is empty",
+        concerns: |c| is(c, &["agreement", "repeat"]),
+        inject: answers::void,
+    },
+    Fault {
+        name: "lossy-token",
+        about: "one audited token has rank 7, two nats behind the likeliest",
+        concerns: audit,
+        inject: scores::demote,
+    },
+    Fault {
+        name: "audit-zeroed",
+        about: "every logprob of the auditor is zero",
+        concerns: audit,
+        inject: scores::zero_audit,
+    },
+    Fault {
+        name: "audit-removed",
+        about: "the auditor's scores are not there",
+        concerns: audit,
+        inject: scores::remove_audit,
+    },
+    Fault {
+        name: "ids-removed",
+        about: "the answers came without token ids",
+        concerns: audit,
+        inject: answers::drop_ids,
     },
     Fault {
         name: "kv-shrunk",

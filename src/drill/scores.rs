@@ -87,3 +87,55 @@ pub(super) fn remove(evidence: &mut Evidence, target: &Target<'_>) -> Injection 
     }
     Injection::Done
 }
+
+/// Edits what the auditors scored, in every part of the cases.
+fn audited(
+    evidence: &mut Evidence,
+    target: &Target<'_>,
+    part: &str,
+    edit: impl Fn(&mut ScoredWindow),
+) -> Injection {
+    let ids: Vec<String> = evidence
+        .windows
+        .iter()
+        .filter(|w| target.cases.contains(&w.case) && w.part == part)
+        .map(|w| w.id.clone())
+        .collect();
+    let mut changed = false;
+    for id in ids {
+        for scored in evidence.scores.get_mut(&id).into_iter().flatten() {
+            edit(scored);
+            changed = true;
+        }
+    }
+    done_if(changed, NO_SCORES)
+}
+
+/// The last token of each audited answer has rank 7, two nats behind the likeliest.
+pub(super) fn demote(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    audited(evidence, target, "measure", |s| {
+        if let (Some(Some(best)), Some(own)) = (s.best.last(), s.logprobs.last_mut()) {
+            *own = Some(best - 2.0);
+        }
+        if let Some(rank) = s.ranks.last_mut() {
+            *rank = Some(7);
+        }
+    })
+}
+
+/// Every logprob of the auditor is zero.
+pub(super) fn zero_audit(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    audited(evidence, target, "measure", |s| {
+        let all = s.logprobs.iter_mut().chain(&mut s.best);
+        all.flatten().for_each(|lp| *lp = 0.0);
+    })
+}
+
+/// The auditor's scores are not there.
+pub(super) fn remove_audit(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    audited(evidence, target, "measure", |s| {
+        s.logprobs.clear();
+        s.ranks.clear();
+        s.best.clear();
+    })
+}

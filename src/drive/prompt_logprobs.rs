@@ -27,6 +27,8 @@ pub struct TokenScore {
     pub logprob: f64,
     /// Its rank among all tokens, from 1, where the server says.
     pub rank: Option<u32>,
+    /// Logprob of the likeliest token at this place, where the server told it.
+    pub best: Option<f64>,
 }
 
 /// The scores of one prompt.

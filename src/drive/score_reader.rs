@@ -25,6 +25,7 @@ struct Fold<'a> {
     ids_checked: usize,
     /// The position that is open: the entry of the id sent, and the first other id.
     found: Option<TokenScore>,
+    best: Option<f64>,
     other: Option<u32>,
     /// The entry that is open.
     logprob: Option<f64>,
@@ -32,6 +33,13 @@ struct Fold<'a> {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     cached_tokens: Option<u64>,
+}
+
+/// What a server tells of a place beside the logprob.
+#[derive(Debug, Clone, Copy, Default)]
+struct Told {
+    rank: Option<u32>,
+    best: Option<f64>,
 }
 
 impl<'a> ScoreReader<'a> {
@@ -46,6 +54,7 @@ impl<'a> ScoreReader<'a> {
                 entries: None,
                 ids_checked: 0,
                 found: None,
+                best: None,
                 other: None,
                 logprob: None,
                 rank: None,
@@ -214,7 +223,7 @@ impl Fold<'_> {
             // The token that an echo generated is not the prompt's.
             _ if position >= self.sent.len() => Ok(()),
             Piece::Null => Err(ScoreFault::NullInside(position)),
-            Piece::Number(_) => self.keep(position, decimal(piece), None),
+            Piece::Number(_) => self.keep(position, decimal(piece), Told::default()),
             _ => Err(ScoreFault::NotFinite(position)),
         }
     }
@@ -240,6 +249,7 @@ impl Fold<'_> {
             Zone::Entry => self.entry_closed(parent.map(|p| p.key)),
             Zone::Position => {
                 let found = self.found.take();
+                let best = self.best.take();
                 let other = self.other.take();
                 let Some(score) = found else {
                     return Err(ScoreFault::IdMismatch {
@@ -248,7 +258,11 @@ impl Fold<'_> {
                         got: other,
                     });
                 };
-                self.keep(position, Some(score.logprob), score.rank)
+                let told = Told {
+                    rank: score.rank,
+                    best,
+                };
+                self.keep(position, Some(score.logprob), told)
             }
             Zone::Triple => {
                 let id = self.other.take();
@@ -256,7 +270,7 @@ impl Fold<'_> {
                 match self.logprob.take() {
                     None if position == 0 => Ok(()),
                     None => Err(ScoreFault::NullInside(position)),
-                    some => self.keep(position, some, None),
+                    some => self.keep(position, some, Told::default()),
                 }
             }
             Zone::Positions | Zone::TokenLogprobs | Zone::Triples => {
@@ -276,9 +290,17 @@ impl Fold<'_> {
         let Some(Key::Id(id)) = key else {
             return Ok(());
         };
+        if rank == Some(1) {
+            self.best = logprob.filter(|l| l.is_finite());
+        }
         if self.sent.get(position) == Some(&id) {
             let logprob = logprob.ok_or(ScoreFault::NullInside(position))?;
-            self.found = Some(TokenScore { id, logprob, rank });
+            self.found = Some(TokenScore {
+                id,
+                logprob,
+                rank,
+                best: None,
+            });
         } else {
             self.other = self.other.or(Some(id));
         }
@@ -289,7 +311,7 @@ impl Fold<'_> {
         &mut self,
         position: usize,
         logprob: Option<f64>,
-        rank: Option<u32>,
+        told: Told,
     ) -> Result<(), ScoreFault> {
         let logprob = logprob.filter(|l| l.is_finite());
         let logprob = logprob.ok_or(ScoreFault::NotFinite(position))?;
@@ -305,7 +327,8 @@ impl Fold<'_> {
                 self.tokens.push(TokenScore {
                     id: *id,
                     logprob,
-                    rank,
+                    rank: told.rank,
+                    best: told.best,
                 });
                 Ok(())
             }

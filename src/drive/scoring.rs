@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::cancel::Cancel;
-use super::prompt_logprobs::{ScoreFault, Scores, Scoring, discover, score};
+use super::prompt_logprobs::{ScoreFault, Scores, Scoring, TokenScore, discover, score};
 use super::request::Cache;
 use super::score_reader::ScoreReader;
 use super::tiny_server::{Step, TinyServer, answer};
@@ -48,7 +48,19 @@ fn recorded_scores_are_those_of_the_ids_sent_however_many_are_returned() {
         let best = recorded(&format!("vllm/{run}_cmpl_prompt_logprobs1_mt1.json"));
         for step in [1, 2, 3, 7, 64, best.len()] {
             let best = read(PromptLogprobs::Vllm, &SENTENCE, &best, step).expect("scores");
-            assert_eq!(best.tokens, alone.tokens, "{run} in steps of {step}");
+            assert_eq!(
+                best.tokens.len(),
+                alone.tokens.len(),
+                "{run} in steps of {step}"
+            );
+            for (best, alone) in best.tokens.iter().zip(&alone.tokens) {
+                // The likeliest token's logprob is told only where its entry came.
+                let likeliest = best.best.expect("top 1 was asked for");
+                assert!(likeliest >= best.logprob, "{run}");
+                assert_eq!(alone.best.is_some(), alone.rank == Some(1), "{run}");
+                let plain = |t: &TokenScore| TokenScore { best: None, ..*t };
+                assert_eq!(plain(best), plain(alone), "{run} in steps of {step}");
+            }
             assert_eq!(best.usage.map(|u| (u.prompt, u.completion)), Some((17, 1)));
         }
     }

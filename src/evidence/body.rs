@@ -55,6 +55,9 @@ pub struct ScoredWindow {
     /// UTF-8 bytes of the scored text, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// Tokens of the prompt before the answer; absent where the window is no prompt with its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_from: Option<u64>,
     /// What went wrong; a window with a fault has no usable logprobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<ScoreFault>,

@@ -32,6 +32,11 @@ pub(super) fn steps(gate: &Gate, cases: &[Case], planned: Lookup<'_>) -> Vec<Ste
             writer.steps.insert(at, Step::Extend(group));
         }
     }
+    if gate.seat.occupancy == Occupancy::OneAtATime
+        && let Some(restore) = &gate.seat.restore
+    {
+        restored(&mut writer.steps, restore);
+    }
     writer.steps
 }
 
@@ -112,6 +117,17 @@ impl Stretch {
             Self::Planned => 0..check.repeats.min,
             Self::Further(ranges) => ranges.get(&case).cloned().unwrap_or(0..0),
         }
+    }
+}
+
+/// The build that is to serve in the end stays after its last boot only if nothing came after; it is booted again
+/// otherwise. In the middle of a run it is stopped like any other: the seat holds one build.
+fn restored(steps: &mut Vec<Step>, build: &str) {
+    match steps.last() {
+        Some(Step::Stop(last)) if last == build => {
+            steps.pop();
+        }
+        _ => steps.push(Step::Boot(build.to_owned())),
     }
 }
 
@@ -241,16 +257,12 @@ impl Writer<'_> {
                 }
             }
         }
-        let restored = self.gate.seat.restore.as_deref() == Some(build);
-        let further = matches!(self.stretch, Stretch::Further(_));
-        if windows.is_empty() && (!restored || further) {
+        if windows.is_empty() {
             return;
         }
         self.steps.push(Step::Boot(build.to_owned()));
         self.push(windows);
-        if !restored {
-            self.steps.push(Step::Stop(build.to_owned()));
-        }
+        self.steps.push(Step::Stop(build.to_owned()));
     }
 
     fn side_by_side(&mut self, group: &[String]) {

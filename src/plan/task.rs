@@ -42,6 +42,8 @@ pub struct Load {
     pub prompts: Prompts,
     /// Whether token ids are asked for in the answer.
     pub ids: Ids,
+    /// Route of the requests.
+    pub route: Route,
 }
 
 /// Whether an answer may end by itself.
@@ -149,7 +151,7 @@ pub enum Control {
 pub struct AuditTask {
     /// Build whose answers are scored.
     pub written_by: String,
-    /// The load that wrote them.
+    /// The load that wrote them, so that its prompts can be made again.
     pub load: Load,
 }
 

@@ -4,6 +4,7 @@ pub mod agreement;
 pub mod content;
 pub mod degeneration;
 pub mod essay;
+pub mod greedy;
 pub mod length;
 pub mod logprobs;
 pub mod needle;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::boot::{self, Context, LogHand, Stage};
 use super::progress::{Listener, Progress};
 use super::window::{Open, Yield};
-use super::{count, host, load, look, needle, pack, references, residents, score};
+use super::{audit, count, host, load, look, needle, pack, references, residents, score};
 use crate::archive::journal::Journal;
 use crate::archive::record::{Record, Start};
 use crate::archive::rundir::{ArchiveError, RunDir, sha256_hex};
@@ -114,6 +114,7 @@ pub async fn conduct(
         boots: 0,
         next_window: u32::try_from(order.plan.windows().count()).unwrap_or(u32::MAX) + 1,
         gpu,
+        answers: audit::Answers::of(order.plan),
     };
     let walked = walker.walk(listener).await;
     // Whatever happened, nothing that we started is left at the seat.
@@ -174,6 +175,8 @@ struct Walker<'a> {
     /// Number of the next window that the plan does not hold yet.
     next_window: u32,
     gpu: Result<GpuWitness, Absent>,
+    /// Answers that are still to be audited.
+    answers: audit::Answers,
 }
 
 impl<'a> Walker<'a> {
@@ -353,7 +356,10 @@ impl<'a> Walker<'a> {
             Task::Look => Prepared::Look,
             Task::Count(rows) => Prepared::Done(count::count(stage, rows)),
             Task::Pack(task) => Prepared::Done(pack::compare(task, gate_dir)),
-            Task::Audit(_) | Task::External(_) => Prepared::Look,
+            Task::Audit(task) => Prepared::Score(
+                audit::prepare(stage, task, planned, &self.answers, gate_dir, seed).await,
+            ),
+            Task::External(_) => Prepared::Look,
         };
         let open = Open::open(self.dir, stage, planned, case, &self.gpu).await?;
         let outcome: Yield = match prepared {
@@ -373,6 +379,7 @@ impl<'a> Walker<'a> {
             return Err(fault);
         }
         let exchanges = outcome.exchanges.clone();
+        self.answers.keep(planned, &exchanges);
         let window = open.close(stage, outcome).await?;
         self.journal.append(&Record::Window(Box::new(window)))?;
         if !exchanges.is_empty() && planned.part != WARM_UP {

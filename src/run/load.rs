@@ -14,7 +14,7 @@ use crate::drive::cancel::Cancel;
 use crate::drive::fetch::{Deadlines, Line};
 use crate::drive::load::{Assignment, drive};
 use crate::drive::request::{Cache, EndToken, Message, Prompt, Request, ReturnIds, fresh_salt};
-use crate::plan::task::{Ending, Ids, Load, Prompts};
+use crate::plan::task::{Ending, Ids, Load, Prompts, Route};
 use crate::workload::{Task as Ask, Workload};
 
 /// Requests that are ready to be sent.
@@ -34,8 +34,28 @@ const FIRST_TOKEN: Duration = Duration::from_secs(180);
 pub fn prepare(stage: &Stage, load: &Load, gate_dir: &Path, seed: u64) -> Prepared {
     let mut incidents = Vec::new();
     let workload = workload(load, gate_dir, &mut incidents);
+    Prepared {
+        conditions: conditions(stage, load, workload.as_ref()),
+        lists: lists(load, workload.as_ref(), seed),
+        incidents,
+    }
+}
+
+/// The requests of a load by their number in its window, made again; why there are none goes to the incidents.
+pub(super) fn requests(
+    load: &Load,
+    gate_dir: &Path,
+    seed: u64,
+    incidents: &mut Vec<String>,
+) -> Vec<Request> {
+    let workload = workload(load, gate_dir, incidents);
+    lists(load, workload.as_ref(), seed).concat()
+}
+
+/// The requests of each stream.
+fn lists(load: &Load, workload: Option<&Workload>, seed: u64) -> Vec<Vec<Request>> {
     let number = load.streams as usize * load.requests as usize;
-    let asks: Vec<Ask> = match (&workload, load.prompts) {
+    let asks: Vec<Ask> = match (workload, load.prompts) {
         (None, _) => Vec::new(),
         (Some(workload), Prompts::Each) => workload.tasks().into_iter().take(number).collect(),
         (Some(workload), Prompts::Same) => {
@@ -49,11 +69,7 @@ pub fn prepare(stage: &Stage, load: &Load, gate_dir: &Path, seed: u64) -> Prepar
     for (place, ask) in asks.iter().enumerate() {
         lists[place % load.streams as usize].push(request(ask, load));
     }
-    Prepared {
-        conditions: conditions(stage, load, workload.as_ref()),
-        lists,
-        incidents,
-    }
+    lists
 }
 
 fn workload(load: &Load, gate_dir: &Path, incidents: &mut Vec<String>) -> Option<Workload> {
@@ -93,7 +109,11 @@ fn request(ask: &Ask, load: &Load) -> Request {
             content: m.content.clone(),
         })
         .collect();
-    let mut request = Request::new(&ask.id, Prompt::Chat(messages), load.max_tokens);
+    let prompt = match load.route {
+        Route::Chat => Prompt::Chat(messages),
+        Route::Completion => Prompt::Text(bare(&messages).into()),
+    };
+    let mut request = Request::new(&ask.id, prompt, load.max_tokens);
     request.cache = Cache::Cold(fresh_salt());
     request.end_token = match load.ending {
         Ending::Ignored => EndToken::Ignore,
@@ -104,6 +124,12 @@ fn request(ask: &Ask, load: &Load) -> Request {
         Ids::Unwanted => ReturnIds::Leave,
     };
     request
+}
+
+/// Messages without a template, for the plain route.
+fn bare(messages: &[Message]) -> String {
+    let texts: Vec<&str> = messages.iter().map(|m| m.content.as_str()).collect();
+    texts.join("\n\n")
 }
 
 fn conditions(stage: &Stage, load: &Load, workload: Option<&Workload>) -> Vec<(String, String)> {
@@ -122,7 +148,10 @@ fn conditions(stage: &Stage, load: &Load, workload: Option<&Workload>) -> Vec<(S
         ("requests a stream".to_owned(), load.requests.to_string()),
         (
             "route".to_owned(),
-            "/v1/chat/completions, streamed".to_owned(),
+            match load.route {
+                Route::Chat => "/v1/chat/completions, streamed".to_owned(),
+                Route::Completion => "/v1/completions, streamed".to_owned(),
+            },
         ),
         ("streams".to_owned(), load.streams.to_string()),
         ("temperature".to_owned(), "0".to_owned()),

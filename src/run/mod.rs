@@ -2,6 +2,7 @@
 //!
 //! It judges nothing. Whatever goes wrong with one build or one window is recorded, and the rest goes on where it can.
 
+pub mod audit;
 pub mod boot;
 pub mod conduct;
 pub mod count;

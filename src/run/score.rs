@@ -21,17 +21,32 @@ use crate::workload::corpus::{Corpus, shuffled, windows};
 /// Windows that are ready to be scored.
 #[derive(Debug)]
 pub struct Prepared {
-    texts: Vec<Text>,
-    route: Result<PromptLogprobs, ScoreFault>,
-    conditions: Vec<(String, String)>,
-    incidents: Vec<String>,
+    pub(super) texts: Vec<Text>,
+    pub(super) route: Result<PromptLogprobs, ScoreFault>,
+    pub(super) best: Best,
+    pub(super) conditions: Vec<(String, String)>,
+    pub(super) incidents: Vec<String>,
 }
 
-#[derive(Debug)]
-struct Text {
-    name: String,
-    ids: Vec<u32>,
-    bytes: Option<u64>,
+/// Tokens to be scored.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    pub(super) name: String,
+    pub(super) ids: Vec<u32>,
+    pub(super) bytes: Option<u64>,
+    /// Tokens of the prompt before the answer, where there is one.
+    pub(super) answer_from: Option<u64>,
+    /// Why they cannot be scored.
+    pub(super) fault: Option<String>,
+}
+
+/// Whether the likeliest token of each place is asked for too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Best {
+    /// It is: an answer is twice as long.
+    Wanted,
+    /// It is not.
+    Unwanted,
 }
 
 /// How long one scored prompt may take: 166k tokens at the slow prefill of a full seat take three minutes.
@@ -56,25 +71,31 @@ pub async fn prepare(stage: &Stage, task: &ScoreTask, gate_dir: &Path) -> Prepar
         texts,
         conditions: conditions(task, corpus.as_ref(), &route),
         route,
+        best: Best::Unwanted,
         incidents,
     }
 }
 
-async fn probe(stage: &Stage) -> Result<PromptLogprobs, ScoreFault> {
+/// The route that gives this seat's prompt logprobs, tried.
+pub(super) async fn probe(stage: &Stage) -> Result<PromptLogprobs, ScoreFault> {
     discover(
-        &scoring(stage, stage.dialect.requests.prompt_logprobs),
+        &scoring(
+            stage,
+            stage.dialect.requests.prompt_logprobs,
+            Best::Unwanted,
+        ),
         &Cancel::never(),
     )
     .await
 }
 
-fn scoring(stage: &Stage, route: PromptLogprobs) -> Scoring {
+fn scoring(stage: &Stage, route: PromptLogprobs, best: Best) -> Scoring {
     Scoring {
         client: stage.client.clone(),
         model: stage.boot.identity.model.clone(),
         dialect: stage.dialect,
         route,
-        top: 0,
+        top: u32::from(best == Best::Wanted),
         deadline: DEADLINE,
         stall: STALL,
     }
@@ -142,6 +163,7 @@ async fn cut(
                 name: format!("{}/{place}", corpus.name),
                 ids,
                 bytes,
+                ..Text::default()
             }
         })
         .collect();
@@ -172,7 +194,7 @@ fn seams(ids: &[u32], window: usize, name: &str) -> Vec<Text> {
         .map(|n| Text {
             name: format!("{name}/prefix-{n}"),
             ids: ids[..n].to_vec(),
-            bytes: None,
+            ..Text::default()
         })
         .collect()
 }
@@ -221,6 +243,7 @@ pub async fn perform(
     let Prepared {
         texts,
         route,
+        best,
         mut conditions,
         incidents,
     } = prepared;
@@ -229,7 +252,7 @@ pub async fn perform(
             let file = format!("scores/{window}.jsonl");
             let mut lines = String::new();
             let mut digest = String::new();
-            let scoring = scoring(stage, route);
+            let scoring = scoring(stage, route, best);
             for text in texts {
                 if cancel.is_cancelled() {
                     break;
@@ -270,13 +293,17 @@ async fn one(scoring: &Scoring, text: Text, cancel: &Cancel) -> ScoredWindow {
         best: Vec::new(),
         prompt_tokens: None,
         bytes: text.bytes,
-        fault: None,
+        answer_from: text.answer_from,
+        fault: text.fault.map(|text| Fault { infra: false, text }),
         ids: text.ids,
     };
+    if scored.fault.is_some() {
+        return scored;
+    }
     for attempt in 1..=TRIES {
         match score(scoring, &scored.ids, &Cache::Cold(fresh_salt()), cancel).await {
             Ok(scores) => {
-                fill(&mut scored, &scores);
+                fill(&mut scored, &scores, scoring);
                 return scored;
             }
             Err(fault) => {
@@ -294,7 +321,7 @@ async fn one(scoring: &Scoring, text: Text, cancel: &Cancel) -> ScoredWindow {
     scored
 }
 
-fn fill(scored: &mut ScoredWindow, scores: &Scores) {
+fn fill(scored: &mut ScoredWindow, scores: &Scores, scoring: &Scoring) {
     scored.fault = None;
     scored.prompt_tokens = scores.usage.map(|u| u.prompt);
     scored.logprobs = std::iter::once(None)
@@ -303,4 +330,9 @@ fn fill(scored: &mut ScoredWindow, scores: &Scores) {
     scored.ranks = std::iter::once(None)
         .chain(scores.tokens.iter().map(|t| t.rank))
         .collect();
+    if scoring.top > 0 {
+        scored.best = std::iter::once(None)
+            .chain(scores.tokens.iter().map(|t| t.best))
+            .collect();
+    }
 }

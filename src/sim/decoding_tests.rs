@@ -230,3 +230,36 @@ fn a_needle_that_was_cut_away_is_not_known() {
     let answered = answer(cut, &Options::default());
     assert!(!answered.text().contains("7K3M9QXZ"), "{}", answered.text());
 }
+
+#[test]
+fn a_lossy_verification_writes_tokens_that_are_not_the_targets() {
+    let lossy = Options {
+        faults: vec![Fault::LossySpec],
+        ..Options::default()
+    };
+    let told = answer(ask("Write about rivers.", 64), &lossy);
+    assert_eq!(told, answer(ask("Write about rivers.", 64), &lossy));
+    let sound = answer(ask("Write about rivers.", 64), &Options::default());
+    assert_ne!(told.ids, sound.ids);
+    // Without a drafter there is nothing to let pass.
+    let plain = Options {
+        draft: None,
+        ..lossy
+    };
+    assert_eq!(
+        answer(ask("Write about rivers.", 64), &plain).ids,
+        sound.ids
+    );
+}
+
+#[test]
+fn an_unstable_seat_gives_another_answer_each_time() {
+    let unstable = Options {
+        faults: vec![Fault::Unstable],
+        ..Options::default()
+    };
+    let answers: std::collections::HashSet<Vec<u32>> = (0..8)
+        .map(|_| answer(ask("Write about rivers.", 64), &unstable).ids)
+        .collect();
+    assert!(answers.len() > 1);
+}

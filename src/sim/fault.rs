@@ -67,6 +67,10 @@ pub enum Fault {
     SlowRank,
     /// Steps take more or less time at random, and some stall.
     Noisy,
+    /// The verification lets drafts pass that are not the target's token.
+    LossySpec,
+    /// Answers differ from request to request.
+    Unstable,
 }
 
 /// A row of the table of faults.
@@ -236,6 +240,16 @@ pub static FAULTS: &[Row] = &[
         name: "noisy",
         fault: Fault::Noisy,
         about: "steps take up to a third more or less time at random, and one in sixty-four stalls",
+    },
+    Row {
+        name: "lossy-spec",
+        fault: Fault::LossySpec,
+        about: "the verification lets a wrong draft pass once in eight tokens",
+    },
+    Row {
+        name: "unstable",
+        fault: Fault::Unstable,
+        about: "one token in eight is the second likeliest, other ones in each answer",
     },
 ];
 

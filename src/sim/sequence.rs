@@ -7,6 +7,7 @@ use super::logprobs::{self, Told};
 use super::model::{State, likeliest};
 use super::options::Options;
 use super::tokenizer::END;
+use crate::drive::request::fresh_salt;
 use crate::workload::splitmix::SplitMix64;
 
 /// What a request asks of the engine.
@@ -78,8 +79,26 @@ pub(super) struct Sequence {
     pub(super) arrived: std::time::Instant,
     state: Option<State>,
     chance: SplitMix64,
+    /// Chance that is another one in each request.
+    slips: SplitMix64,
+    /// Tokens at the last draft that was let pass wrongly.
+    passed: usize,
     written: Vec<u32>,
     wrote: Option<std::time::Instant>,
+}
+
+/// Tokens at least between two wrong drafts of a lossy verification.
+const LOSSY_EVERY: usize = 8;
+/// One token in so many slips where answers are unstable.
+const SLIP_EVERY: usize = 8;
+
+/// The likeliest byte but for this token.
+fn second(all: &[f64], best: u32) -> u32 {
+    let mut rest = all[..END as usize].to_vec();
+    if let Some(p) = rest.get_mut(best as usize) {
+        *p = 0.0;
+    }
+    likeliest(&rest)
 }
 
 /// What one step did.
@@ -109,6 +128,8 @@ impl Sequence {
     pub(super) fn new(ask: Ask, events: UnboundedSender<Event>, unread: usize) -> Self {
         Self {
             chance: SplitMix64::new(ask.seed),
+            slips: SplitMix64::named(0, &fresh_salt()),
+            passed: 0,
             ask,
             events,
             unread,
@@ -154,7 +175,7 @@ impl Sequence {
         let drafts = self.drafts(options);
         step.drafted = drafts.len();
         for place in 0..=drafts.len() {
-            let told = self.choose(options);
+            let told = self.verified(drafts.get(place).copied(), options);
             let token = told.id;
             step.tokens.push(told);
             self.written.push(token);
@@ -195,6 +216,25 @@ impl Sequence {
         drafts
     }
 
+    /// The token that is written where the drafter proposed this one.
+    fn verified(&mut self, draft: Option<u32>, options: &Options) -> Told {
+        let told = self.choose(options);
+        let wrong = draft.filter(|d| *d != told.id && *d < END);
+        let due = self.written.len() >= self.passed + LOSSY_EVERY;
+        let (Some(draft), true, Some(state)) =
+            (wrong, due && options.has(Fault::LossySpec), &self.state)
+        else {
+            return told;
+        };
+        self.passed = self.written.len();
+        let p = state.distribution()[draft as usize];
+        Told {
+            id: draft,
+            logprob: Some(p.max(f64::MIN_POSITIVE).ln()),
+            top: told.top,
+        }
+    }
+
     /// The target's token at this place.
     fn choose(&mut self, options: &Options) -> Told {
         let sure = |id| Told {
@@ -224,6 +264,8 @@ impl Sequence {
         } else {
             self.sample(&all)
         };
+        let slips = options.has(Fault::Unstable) && self.slips.below(SLIP_EVERY) == 0;
+        let id = if slips { second(&all, id) } else { id };
         all[END as usize] = end;
         let logprob = Some(all[id as usize].max(f64::MIN_POSITIVE).ln());
         Told { id, logprob, top }
