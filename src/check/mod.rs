@@ -5,6 +5,7 @@
 mod accept_length;
 mod beyond;
 mod config;
+mod external;
 mod health;
 mod kv_window;
 mod needle;
@@ -30,6 +31,7 @@ pub static KINDS: &[&dyn Concludes] = &[
     &config::Config,
     &pack::Pack,
     &health::Health,
+    &external::External,
 ];
 
 /// The kinds as the gate file knows them.

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::boot::{self, Context, LogHand, Stage};
 use super::progress::{Listener, Progress};
 use super::window::{Open, Yield};
-use super::{count, host, load, look, needle, pack, references, residents, score};
+use super::{count, external, host, load, look, needle, pack, references, residents, score};
 use crate::archive::journal::Journal;
 use crate::archive::record::{Record, Start};
 use crate::archive::rundir::{ArchiveError, RunDir, sha256_hex};
@@ -17,7 +17,7 @@ use crate::drive::cancel::Cancel;
 use crate::drive::client::Secret;
 use crate::evidence::absence::Absent;
 use crate::evidence::exchange::{Exchange, Outcome};
-use crate::plan::task::Task;
+use crate::plan::task::{ExternalTask, Task};
 use crate::plan::{Plan, PlannedWindow, Step, WARM_UP};
 use crate::spec::gate::Gate;
 use crate::witness::gpu::GpuWitness;
@@ -302,7 +302,8 @@ impl<'a> Walker<'a> {
             Task::Look => Prepared::Look,
             Task::Count(rows) => Prepared::Done(count::count(stage, rows)),
             Task::Pack(task) => Prepared::Done(pack::compare(task, gate_dir)),
-            Task::Audit(_) | Task::External(_) => Prepared::Look,
+            Task::External(task) => Prepared::External(task),
+            Task::Audit(_) => Prepared::Look,
         };
         let open = Open::open(self.dir, stage, planned, case, &self.gpu).await?;
         let outcome: Yield = match prepared {
@@ -315,6 +316,7 @@ impl<'a> Walker<'a> {
             Prepared::Score(score) => {
                 score::perform(stage, score, self.dir, &planned.id, self.cancel).await?
             }
+            Prepared::External(task) => external::perform(stage, task, gate_dir, self.cancel).await,
             Prepared::Look => look::look(stage).await,
             Prepared::Done(outcome) => outcome,
         };
@@ -427,10 +429,11 @@ impl<'a> Walker<'a> {
     }
 }
 
-enum Prepared {
+enum Prepared<'t> {
     Load(load::Prepared),
     Needle(needle::Prepared),
     Score(score::Prepared),
+    External(&'t ExternalTask),
     Look,
     /// What needed no open window: it is recorded in one all the same, so that it has a place and a time.
     Done(Yield),

@@ -5,6 +5,7 @@
 pub mod boot;
 pub mod conduct;
 pub mod count;
+pub mod external;
 pub mod gauges;
 pub mod host;
 pub mod load;
