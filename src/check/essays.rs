@@ -102,11 +102,19 @@ impl Kind for Essays {
 impl Planned for Essays {
     fn windows(&self, slot: &Slot<'_>) -> Vec<WindowWish> {
         let params = &slot.check.params;
-        let load = traffic::load(params, &format!("{}/1", slot.cell), Prompts::Each, Ids::Unwanted);
+        let load = traffic::load(
+            params,
+            &format!("{}/1", slot.cell),
+            Prompts::Each,
+            Ids::Unwanted,
+        );
         vec![WindowWish {
             part: "measure".into(),
             task: Task::Load(Load {
-                requests: params.count("tasks").and_then(|n| u32::try_from(n).ok()).unwrap_or(1),
+                requests: params
+                    .count("tasks")
+                    .and_then(|n| u32::try_from(n).ok())
+                    .unwrap_or(1),
                 ending: Rule::Free,
                 ..load
             }),
@@ -123,7 +131,11 @@ impl Concludes for Essays {
             .collect();
         let mut conclusion = Conclusion::default();
         conclusion.reasons.extend(traffic::failed(&all));
-        let whole: Vec<_> = all.iter().filter(|(_, e)| e.is_complete()).copied().collect();
+        let whole: Vec<_> = all
+            .iter()
+            .filter(|(_, e)| e.is_complete())
+            .copied()
+            .collect();
         conclusion.reasons.extend(traffic::without_usage(&whole));
         if all.is_empty() && !windows.is_empty() {
             conclusion.reasons.push(Reason::new(
@@ -135,7 +147,10 @@ impl Concludes for Essays {
         }
         conclusion.reasons.extend(endings(&whole));
         let share = |w: &Window| {
-            let ended = w.exchanges.iter().filter(|e| e.is_complete() && of(e) == Ending::Ended);
+            let ended = w
+                .exchanges
+                .iter()
+                .filter(|e| e.is_complete() && of(e) == Ending::Ended);
             (!w.exchanges.is_empty()).then(|| ended.count() as f64 / w.exchanges.len() as f64)
         };
         for (figure, value) in [
@@ -147,15 +162,27 @@ impl Concludes for Essays {
                 .filter_map(|w| Some((value(w)?, w.id.clone())))
                 .unzip();
             if !values.is_empty() {
-                conclusion.measured.push(Measured { figure, sample: Sample::Each(values), windows: ids });
+                conclusion.measured.push(Measured {
+                    figure,
+                    sample: Sample::Each(values),
+                    windows: ids,
+                });
             }
         }
-        let thought = whole.iter().filter(|(_, e)| !e.reasoning.is_empty()).count();
-        conclusion.notes.push(format!("thinking: {thought} of {} answers", whole.len()));
+        let thought = whole
+            .iter()
+            .filter(|(_, e)| !e.reasoning.is_empty())
+            .count();
+        conclusion
+            .notes
+            .push(format!("thinking: {thought} of {} answers", whole.len()));
         let rates: Vec<f64> = whole.iter().filter_map(|(_, e)| e.decode_tok_s()).collect();
         if !rates.is_empty() {
             let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-            conclusion.notes.push(format!("{}: {mean:.1} tok/s decode, not judged", view.case.cell));
+            conclusion.notes.push(format!(
+                "{}: {mean:.1} tok/s decode, not judged",
+                view.case.cell
+            ));
         }
         conclusion
     }
@@ -178,15 +205,32 @@ fn endings(whole: &[(&Window, &Exchange)]) -> Vec<Reason> {
     by.remove(&Ending::Ended);
     by.into_iter()
         .map(|(ending, prompts)| {
-            let verdict = if ending == Ending::Unsaid { Verdict::Unproven } else { Verdict::Fail };
+            let verdict = if ending == Ending::Unsaid {
+                Verdict::Unproven
+            } else {
+                Verdict::Fail
+            };
             // Ten names show a pattern; a thousand hide it.
-            let named = prompts.iter().take(10).copied().collect::<Vec<_>>().join("`, `");
+            let named = prompts
+                .iter()
+                .take(10)
+                .copied()
+                .collect::<Vec<_>>()
+                .join("`, `");
             let word = ending.word();
             Reason::new(
                 &format!("essays.{word}"),
                 verdict,
-                format!("{} of {} answers are {word}: `{named}`", prompts.len(), whole.len()),
-                format!("{} 件中 {} 件の応答が {word}: `{named}`", whole.len(), prompts.len()),
+                format!(
+                    "{} of {} answers are {word}: `{named}`",
+                    prompts.len(),
+                    whole.len()
+                ),
+                format!(
+                    "{} 件中 {} 件の応答が {word}: `{named}`",
+                    whole.len(),
+                    prompts.len()
+                ),
             )
         })
         .collect()

@@ -5,6 +5,7 @@
 mod accept_length;
 mod beyond;
 mod config;
+mod essays;
 mod external;
 mod health;
 mod kv_window;
@@ -25,6 +26,7 @@ pub static KINDS: &[&dyn Concludes] = &[
     &needle::Needle,
     &perplexity::Perplexity,
     &accept_length::AcceptLength,
+    &essays::Essays,
     &path::Path,
     &beyond::Beyond,
     &kv_window::KvWindow,
