@@ -7,11 +7,14 @@ mod agreement;
 mod answers;
 mod beyond;
 mod config;
+mod essays;
+mod external;
 mod greedy_audit;
 #[cfg(test)]
 mod handmade;
 mod health;
 mod kv_window;
+mod length;
 mod needle;
 mod pack;
 mod path;
@@ -34,12 +37,15 @@ pub static KINDS: &[&dyn Concludes] = &[
     &agreement::Agreeing,
     &repeat::Repeat,
     &greedy_audit::GreedyAudit,
+    &essays::Essays,
+    &length::Length,
     &path::Path,
     &beyond::Beyond,
     &kv_window::KvWindow,
     &config::Config,
     &pack::Pack,
     &health::Health,
+    &external::External,
 ];
 
 /// The kinds as the gate file knows them.

@@ -63,7 +63,7 @@ pub(super) fn cells(params: &Params) -> Vec<String> {
 }
 
 /// A workload's name in a cell: the file's stem for a file.
-fn cell_name(workload: &str) -> &str {
+pub(super) fn cell_name(workload: &str) -> &str {
     match workload.strip_prefix("file:") {
         Some(path) => path
             .rsplit('/')
@@ -117,6 +117,16 @@ pub(super) fn load(params: &Params, cell: &str, prompts: Prompts, ids: Ids) -> L
             Route::Chat
         },
     }
+}
+
+/// Mean tokens of a window's answers; absent if any answer carries no count.
+pub(super) fn mean_tokens(window: &Window) -> Option<f64> {
+    let tokens: Option<Vec<u64>> = window
+        .exchanges
+        .iter()
+        .map(|e| e.usage.map(|u| u.completion))
+        .collect();
+    crate::quality::length::mean(&tokens?)
 }
 
 fn small(n: Option<u64>) -> u32 {

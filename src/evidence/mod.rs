@@ -33,6 +33,7 @@ pub mod resident;
 pub mod restart;
 pub mod role;
 pub mod selector;
+pub mod tool_output;
 pub mod window;
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What a kind of check reads out of its windows, before anything is estimated or held to a limit.
 
+use super::figure::Origin;
 use super::finding::Reason;
 use crate::dialect::Dialect;
 use crate::evidence::body::Evidence;
@@ -11,6 +12,11 @@ use crate::spec::gate::{Check, Gate};
 pub trait Concludes: Planned {
     /// What one case shows on one build.
     fn conclude(&self, view: &View<'_>) -> Conclusion;
+
+    /// Where its figures come from.
+    fn origin(&self) -> Origin {
+        Origin::Measured
+    }
 }
 
 /// One case on one build, with everything that a kind may look at.

@@ -45,11 +45,14 @@ pub fn assemble(
     let checks: Vec<Finding> = plan::cases(gate)
         .iter()
         .filter_map(|c| {
-            Some(case::finding(
-                matter,
-                c,
-                kind(gate.checks[c.check].kind.name())?,
-            ))
+            let kind = kind(gate.checks[c.check].kind.name())?;
+            let mut finding = case::finding(matter, c, kind);
+            // Another tool's figures are shown as its own wherever they appear, the references' included.
+            let theirs = finding.references.iter_mut().flat_map(|r| &mut r.figures);
+            for figure in finding.figures.iter_mut().chain(theirs) {
+                figure.origin = kind.origin();
+            }
+            Some(finding)
         })
         .collect();
     Report {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::boot::{self, Context, LogHand, Stage};
 use super::progress::{Listener, Progress};
 use super::window::{Open, Yield};
-use super::{audit, count, host, load, look, needle, pack, references, residents, score};
+use super::{audit, count, external, host, load, look, needle, pack, references, residents, score};
 use crate::archive::journal::Journal;
 use crate::archive::record::{Record, Start};
 use crate::archive::rundir::{ArchiveError, RunDir, sha256_hex};
@@ -18,7 +18,7 @@ use crate::drive::client::Secret;
 use crate::evidence::absence::Absent;
 use crate::evidence::exchange::{Exchange, Outcome};
 use crate::plan::order::{self, Undecided};
-use crate::plan::task::Task;
+use crate::plan::task::{ExternalTask, Task};
 use crate::plan::{Plan, PlannedWindow, Step, WARM_UP};
 use crate::spec::gate::Gate;
 use crate::witness::gpu::GpuWitness;
@@ -359,7 +359,7 @@ impl<'a> Walker<'a> {
             Task::Audit(task) => Prepared::Score(
                 audit::prepare(stage, task, planned, &self.answers, gate_dir, seed).await,
             ),
-            Task::External(_) => Prepared::Look,
+            Task::External(task) => Prepared::External(task),
         };
         let open = Open::open(self.dir, stage, planned, case, &self.gpu).await?;
         let outcome: Yield = match prepared {
@@ -372,6 +372,7 @@ impl<'a> Walker<'a> {
             Prepared::Score(score) => {
                 score::perform(stage, score, self.dir, &planned.id, self.cancel).await?
             }
+            Prepared::External(task) => external::perform(stage, task, gate_dir, self.cancel).await,
             Prepared::Look => look::look(stage).await,
             Prepared::Done(outcome) => outcome,
         };
@@ -485,10 +486,11 @@ impl<'a> Walker<'a> {
     }
 }
 
-enum Prepared {
+enum Prepared<'t> {
     Load(load::Prepared),
     Needle(needle::Prepared),
     Score(score::Prepared),
+    External(&'t ExternalTask),
     Look,
     /// What needed no open window: it is recorded in one all the same, so that it has a place and a time.
     Done(Yield),

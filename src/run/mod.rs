@@ -6,6 +6,7 @@ pub mod audit;
 pub mod boot;
 pub mod conduct;
 pub mod count;
+pub mod external;
 pub mod gauges;
 pub mod host;
 pub mod load;

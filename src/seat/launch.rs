@@ -271,7 +271,7 @@ fn log_file(path: &Path) -> Result<File, LaunchError> {
 }
 
 /// The program to run: the word `sekimon` is this very program, so that a gate can start the embedded seat.
-fn program(command: &[String]) -> PathBuf {
+pub fn program(command: &[String]) -> PathBuf {
     match command.first().map(String::as_str) {
         Some("sekimon") => std::env::current_exe().unwrap_or_else(|_| PathBuf::from("sekimon")),
         Some(other) => PathBuf::from(other),
