@@ -1,6 +1,6 @@
 //! `accept_length`: tokens per verification step of speculative decoding, from the counters inside the window.
 
-use super::traffic;
+use super::{attribution, traffic};
 use crate::dialect::{AbsentDrafts, Metrics};
 use crate::evidence::window::Window;
 use crate::judge::finding::Reason;
@@ -32,6 +32,22 @@ const FIGURES: &[FigureKind] = &[
         words: &[],
         judged: Judged::BySums,
         about: "Accepted draft tokens over draft tokens.",
+    },
+    FigureKind {
+        name: "steps_per_s",
+        unit: "steps/s",
+        unit_aliases: &[],
+        words: &[],
+        judged: Judged::ByBound,
+        about: "Verification steps a second of one stream: decode rate over accept length.",
+    },
+    FigureKind {
+        name: "equal_text_acceptance",
+        unit: "word",
+        unit_aliases: &[],
+        words: &["equal", "differs", "other_texts"],
+        judged: Judged::Each,
+        about: "On equal texts a sound build accepts what the first reference accepts, to the token (`is equal`).",
     },
 ];
 
@@ -117,8 +133,35 @@ impl Concludes for AcceptLength {
         conclusion
             .measured
             .extend(rates.measured("acceptance_rate", 0.0));
+        conclusion.measured.extend(steps(&windows, metrics));
+        conclusion.measured.extend(equal(view, metrics));
+        conclusion.notes.extend(attribution::notes(view, metrics));
         conclusion
     }
+}
+
+fn steps(windows: &[&Window], metrics: &Metrics) -> Option<Measured> {
+    let (values, windows): (Vec<f64>, Vec<String>) = windows
+        .iter()
+        .filter_map(|w| Some((attribution::of(w, metrics)?.steps_per_s, w.id.clone())))
+        .unzip();
+    (!values.is_empty()).then_some(Measured {
+        figure: "steps_per_s",
+        sample: Sample::Repeats(values),
+        windows,
+    })
+}
+
+fn equal(view: &View<'_>, metrics: &Metrics) -> Option<Measured> {
+    let (words, windows): (Vec<String>, Vec<String>) = attribution::equal_texts(view, metrics)
+        .into_iter()
+        .map(|(word, window)| (word.to_owned(), window))
+        .unzip();
+    (!words.is_empty()).then_some(Measured {
+        figure: "equal_text_acceptance",
+        sample: Sample::Words(words),
+        windows,
+    })
 }
 
 #[derive(Default)]

@@ -5,6 +5,7 @@
 mod accept_length;
 mod agreement;
 mod answers;
+mod attribution;
 mod beyond;
 mod config;
 mod essays;
@@ -20,6 +21,7 @@ mod pack;
 mod path;
 mod perplexity;
 mod repeat;
+mod score_difference;
 mod scored_answers;
 mod throughput;
 mod traffic;

@@ -1,6 +1,6 @@
 //! `perplexity`: how well the build predicts a fixed text, with speculation proven off in the same window.
 
-use super::traffic;
+use super::{score_difference, traffic};
 use crate::evidence::body::ScoredWindow;
 use crate::evidence::window::Window;
 use crate::judge::finding::Reason;
@@ -43,6 +43,10 @@ const FIGURES: &[FigureKind] = &[
         judged: Judged::Each,
         about: "Share of scored tokens that were the likeliest.",
     },
+    score_difference::NATS_PER_TOKEN,
+    score_difference::DELTA_MAX,
+    score_difference::DELTA_P99,
+    score_difference::AA_DELTA_MAX,
 ];
 
 const KEYS: &[Key] = &[
@@ -107,6 +111,11 @@ impl Kind for Perplexity {
 
     fn faults(&self, check: &Check, _gate: &Gate) -> Vec<KindFault> {
         let known = crate::workload::corpus::names();
+        let repeated = (check.repeats.max > 1).then(|| KindFault {
+            key: Some("repeats"),
+            message: "a fixed text is scored once: repeating it adds no text".into(),
+            help: "leave `repeats` out and raise `windows`".into(),
+        });
         check
             .params
             .texts("corpora")
@@ -117,6 +126,7 @@ impl Kind for Perplexity {
                 message: format!("unknown corpus `{c}`"),
                 help: format!("one of `{}`, or `file:PATH`", known.join("`, `")),
             })
+            .chain(repeated)
             .collect()
     }
 }
@@ -217,6 +227,9 @@ impl Concludes for Perplexity {
         }
         let ids: Vec<String> = windows.iter().map(|w| w.id.clone()).collect();
         conclusion.measured = figures(&scored, &ids);
+        conclusion
+            .measured
+            .extend(score_difference::figures(view, &scored, &ids));
         conclusion
     }
 }

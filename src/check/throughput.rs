@@ -5,8 +5,11 @@ use crate::evidence::window::Window;
 use crate::judge::sample::{Concludes, Conclusion, Measured, Sample, View};
 use crate::plan::task::{Ids, Load, Prompts, Task};
 use crate::plan::{Planned, Slot, WindowWish};
+use crate::spec::expect::Expectation;
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _};
+use crate::stats::alpha::Alpha;
+use crate::stats::order;
 
 /// The kind.
 #[derive(Debug)]
@@ -37,7 +40,31 @@ const FIGURES: &[FigureKind] = &[
         judged: Judged::ByBound,
         about: "Time to the first token, median over the requests of a window.",
     },
+    TTFT_P95,
+    TTFT_P99,
 ];
+
+const TTFT_P95: FigureKind = ttft_percentile(
+    "ttft_p95_s",
+    0.95,
+    "Time to the first token that 95 % of all requests do not exceed; held by `<= X`, counting the requests over it (59 or more).",
+);
+const TTFT_P99: FigureKind = ttft_percentile(
+    "ttft_p99_s",
+    0.99,
+    "Time to the first token that 99 % of all requests do not exceed; held by `<= X`, counting the requests over it (299 or more).",
+);
+
+const fn ttft_percentile(name: &'static str, q: f64, about: &'static str) -> FigureKind {
+    FigureKind {
+        name,
+        unit: "s",
+        unit_aliases: &[("ms", 0.001)],
+        words: &[],
+        judged: Judged::ByCount { q },
+        about,
+    }
+}
 
 impl Kind for Throughput {
     fn name(&self) -> &'static str {
@@ -69,7 +96,11 @@ impl Kind for Throughput {
     }
 
     fn faults(&self, check: &Check, _gate: &Gate) -> Vec<KindFault> {
+        let percentiles = [TTFT_P95, TTFT_P99];
         traffic::faults(&check.params)
+            .into_iter()
+            .chain(percentiles.iter().filter_map(|p| too_few(check, p)))
+            .collect()
     }
 }
 
@@ -112,6 +143,7 @@ impl Concludes for Throughput {
         add("decode_tok_s", &decode_rate);
         add("aggregate_tok_s", &aggregate_rate);
         add("ttft_s", &median_ttft);
+        conclusion.measured.extend(percentiles(view, &windows));
         if view
             .check
             .params
@@ -127,8 +159,70 @@ impl Concludes for Throughput {
     }
 }
 
+/// A percentile that so few requests can never decide, whatever they show.
+fn too_few(check: &Check, figure: &FigureKind) -> Option<KindFault> {
+    let Judged::ByCount { q } = figure.judged else {
+        return None;
+    };
+    let alpha = Alpha::new(check.alpha).ok()?;
+    let need = order::requests_needed(q, 0, alpha).ok()?;
+    let each = check.params.count("requests").unwrap_or(1) * u64::from(check.repeats.max);
+    let held = |cell: &str| {
+        let of = |e: &&Expectation| e.cell.as_deref().is_none_or(|c| c == cell);
+        check
+            .expect
+            .iter()
+            .filter(of)
+            .any(|e| e.figure == figure.name)
+    };
+    let cells = traffic::cells(&check.params);
+    let (cell, have) = cells
+        .iter()
+        .filter(|cell| held(cell))
+        .map(|cell| {
+            let streams = cell.rsplit_once('/').and_then(|c| c.1.parse::<u64>().ok());
+            (cell, streams.unwrap_or(1) * each)
+        })
+        .min_by_key(|c| c.1)?;
+    (have < need).then(|| KindFault {
+        key: Some("requests"),
+        message: format!(
+            "`{}` of `{cell}` can never be decided: {have} requests in all, and {need} without one over the limit are the least at alpha {}",
+            figure.name, check.alpha
+        ),
+        help: format!(
+            "raise `requests` or `repeats` until streams × requests × repeats is {need} or more"
+        ),
+    })
+}
+
+/// The percentiles that a limit of this case asks for.
+fn percentiles(view: &View<'_>, windows: &[&Window]) -> Vec<Measured> {
+    [TTFT_P95, TTFT_P99]
+        .into_iter()
+        .filter(|p| view.check.expect.iter().any(|e| e.figure == p.name))
+        .filter_map(|figure| {
+            let Judged::ByCount { q } = figure.judged else {
+                return None;
+            };
+            let requests: Option<Vec<Vec<f64>>> = windows
+                .iter()
+                .map(|w| w.exchanges.iter().map(|e| e.ttft_s()).collect())
+                .collect();
+            Some(Measured {
+                figure: figure.name,
+                sample: Sample::Percentile {
+                    q,
+                    requests: requests.filter(|r| !r.is_empty())?,
+                },
+                windows: windows.iter().map(|w| w.id.clone()).collect(),
+            })
+        })
+        .collect()
+}
+
 /// Mean decode rate over the streams of a window; absent if any request has none.
-fn decode_rate(window: &Window) -> Option<f64> {
+pub(super) fn decode_rate(window: &Window) -> Option<f64> {
     let rates: Option<Vec<f64>> = window.exchanges.iter().map(|e| e.decode_tok_s()).collect();
     let rates = rates.filter(|r| !r.is_empty())?;
     Some(rates.iter().sum::<f64>() / rates.len() as f64)
@@ -166,5 +260,60 @@ fn median_ttft(window: &Window) -> Option<f64> {
         0 => None,
         n if n % 2 == 1 => Some(times[middle]),
         _ => Some(f64::midpoint(times[middle - 1], times[middle])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::handmade::{Hand, answer, faults, gate};
+    use super::*;
+    use crate::evidence::exchange::Exchange;
+    use crate::judge::case::{Matter, finding};
+    use crate::judge::figure::Decision;
+    use crate::plan;
+
+    fn check(requests: u32) -> String {
+        format!(
+            "kind = \"throughput\"\nbuilds = [\"candidate\"]\nrequests = {requests}\nrepeats = 5\nexpect = {{ ttft_p95_s = \"<= 1 s\" }}"
+        )
+    }
+
+    fn decision(slow: usize) -> Decision {
+        let mut hand = Hand::default();
+        for repeat in 0..5 {
+            let answers = (0..12).map(|at| Exchange {
+                first_token_s: Some(if at < slow && repeat < 1 { 2.0 } else { 0.5 }),
+                ..answer("p", "text", Some(&[1; 8]))
+            });
+            hand.window("throughput/en/1", "candidate", answers.collect());
+        }
+        let gate = gate(&check(12));
+        let matter = Matter {
+            gate: &gate,
+            evidence: &hand.evidence,
+            recorded: &[],
+            earlier_runs: 0,
+        };
+        let found = finding(matter, &plan::cases(&gate)[0], &Throughput);
+        let figure = found.figures.iter().find(|f| f.name == "ttft_p95_s");
+        figure.unwrap().limits[0].decision
+    }
+
+    #[test]
+    fn a_percentile_needs_sixty_requests_below_its_limit_and_one_above_leaves_it_open() {
+        assert_eq!(decision(0), Decision::Clears);
+        assert_eq!(decision(1), Decision::Open);
+        assert_eq!(decision(12), Decision::Misses);
+    }
+
+    #[test]
+    fn a_percentile_that_can_never_be_decided_is_a_fault_of_the_gate() {
+        let told = faults(&check(4));
+        assert!(
+            told.iter()
+                .any(|f| f.contains("20 requests in all, and 59")),
+            "{told:?}"
+        );
+        assert!(faults(&check(12)).is_empty());
     }
 }

@@ -1,14 +1,14 @@
 //! From observations to a figure: its estimate, its interval, and its comparison with a reference.
 
 use super::figure::{Against, Figure, Origin};
-use super::sample::{Cluster, Measured, Sample};
+use super::sample::{Cluster, Measured, Sample, percentile};
 use crate::spec::gate::Check;
 use crate::spec::kind::FigureKind;
 use crate::stats::alpha::Alpha;
 use crate::stats::error::StatsError;
 use crate::stats::estimate::Estimate;
 use crate::stats::pairs::Pair;
-use crate::stats::{clustered, rank_sum, ratio_of_sums, signed_rank};
+use crate::stats::{clustered, order, rank_sum, ratio_of_sums, signed_rank};
 
 /// The terms of a comparison.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,10 @@ pub(super) fn figure(check: &Check, measured: &Measured, alpha: f64) -> Figure {
         n: measured.sample.len() as u64,
         of: measured.sample.of().into(),
         half_range: half_range(&numbers),
-        repeats: if matches!(measured.sample, Sample::Tokens(_)) {
+        repeats: if matches!(
+            measured.sample,
+            Sample::Tokens(_) | Sample::Percentile { .. }
+        ) {
             Vec::new()
         } else {
             numbers
@@ -114,6 +117,9 @@ pub(super) fn level(sample: &Sample, alpha: f64) -> Option<Result<Estimate, Stat
         Sample::Repeats(v) if v.iter().all(|x| *x > 0.0) => bound(&|a| signed_rank::level(v, a)),
         Sample::Repeats(v) => bound(&|a| signed_rank::location(v, a)),
         Sample::Ratio { base, pairs } => bound(&|a| ratio(*base, pairs, a)),
+        Sample::Percentile { q, requests } => {
+            bound(&|a| order::quantile(&requests.concat(), *q, a))
+        }
         Sample::Tokens(clusters) => bound(&|a| Ok(exp(clustered_mean(clusters, a)?))),
     }
 }
@@ -166,6 +172,7 @@ fn point(sample: &Sample) -> Option<f64> {
                 .fold((0.0, 0.0), |(o, u), p| (o + p.over, u + p.under));
             (under > 0.0).then(|| base + over / under)
         }
+        Sample::Percentile { q, requests } => percentile(&requests.concat(), *q),
         Sample::Tokens(clusters) => {
             let n: usize = clusters.iter().map(|c| c.nll.len()).sum();
             let sum: f64 = clusters.iter().flat_map(|c| &c.nll).sum();

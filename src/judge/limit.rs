@@ -8,6 +8,7 @@ use crate::stats::alpha::Alpha;
 use crate::stats::bound::{self, Decision as Ruled};
 use crate::stats::error::StatsError;
 use crate::stats::estimate::Estimate;
+use crate::stats::order::{self, QuantileCount};
 use crate::stats::power::{self, Settling};
 
 /// What a limit compares with.
@@ -72,6 +73,14 @@ fn rule(
 ) -> Ruling {
     let alpha = terms.alpha;
     let unit = figure.unit.as_str();
+    if let Sample::Percentile { q, requests } = &measured.sample {
+        return match limit {
+            Limit::AtMost(x) => counted(*q, requests, *x, unit, alpha),
+            _ => {
+                Ruling::absent("a percentile is held by `<= X` alone: requests over X are counted")
+            }
+        };
+    }
     match limit {
         Limit::Is(word) => is(&measured.sample, word),
         Limit::AtLeast(x) => allowed(measured, unit, Some(*x), None, alpha),
@@ -155,6 +164,52 @@ fn allowed(
     match estimate::level(&measured.sample, alpha) {
         None => each(&measured.sample.numbers(), low, high, unit),
         Some(estimate) => bounded(estimate, low, high, unit, measured.sample.of()),
+    }
+}
+
+/// A percentile by the requests over its limit, exactly (the early-stopping rule of MLPerf LoadGen).
+fn counted(q: f64, repeats: &[Vec<f64>], most: f64, unit: &str, alpha: f64) -> Ruling {
+    let counts: Vec<QuantileCount> = repeats
+        .iter()
+        .map(|window| QuantileCount {
+            requests: window.len() as u64,
+            violations: window.iter().filter(|v| **v > most).count() as u64,
+        })
+        .collect();
+    let all: u64 = counts.iter().map(|c| c.requests).sum();
+    let over: u64 = counts.iter().map(|c| c.violations).sum();
+    if all == 0 {
+        return Ruling::absent("there is no request to count");
+    }
+    let ruled = Alpha::new(alpha).and_then(|a| order::judge_quantile_of_repeats(&counts, q, a));
+    let seen = format!(
+        "{over} of {all} requests over {} {unit} (p{} allows {} of 100)",
+        plain(most),
+        plain(q * 100.0),
+        plain((1.0 - q) * 100.0)
+    );
+    let (decision, because) = match ruled {
+        Err(cause) => (Decision::Open, cause.to_string()),
+        Ok(ruling) => match (ruling.decision, ruling.need) {
+            (Ruled::Clears, _) => (Decision::Clears, seen),
+            (Ruled::Misses, _) => (Decision::Misses, seen),
+            (Ruled::Straddles, Some(need)) => (
+                Decision::Open,
+                format!("{seen}: {need} requests in all are the least that could decide"),
+            ),
+            (Ruled::Straddles, None) => (
+                Decision::Open,
+                format!(
+                    "{seen}: one repeat has more than its share, or the share lies at the limit"
+                ),
+            ),
+        },
+    };
+    Ruling {
+        decision,
+        because,
+        margin: None,
+        smallest_effect: None,
     }
 }
 

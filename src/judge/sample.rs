@@ -94,6 +94,13 @@ pub enum Sample {
         /// (over, under) of each window.
         pairs: Vec<Pair>,
     },
+    /// A percentile of requests, held by counting those over the limit; one list of requests a window.
+    Percentile {
+        /// The percentile as a share (0.95 for p95).
+        q: f64,
+        /// Observations of each window.
+        requests: Vec<Vec<f64>>,
+    },
     /// The exponential of a mean over tokens, clustered by text window (perplexity).
     Tokens(Vec<Cluster>),
 }
@@ -123,6 +130,7 @@ impl Sample {
             Self::Repeats(v) | Self::Each(v) => v.len(),
             Self::Words(v) => v.len(),
             Self::Ratio { pairs, .. } => pairs.len(),
+            Self::Percentile { requests, .. } => requests.iter().map(Vec::len).sum(),
             Self::Tokens(clusters) => clusters.len(),
         }
     }
@@ -136,6 +144,7 @@ impl Sample {
     pub fn of(&self) -> &'static str {
         match self {
             Self::Repeats(_) | Self::Each(_) | Self::Words(_) | Self::Ratio { .. } => "repeats",
+            Self::Percentile { .. } => "requests",
             Self::Tokens(_) => "text windows",
         }
     }
@@ -150,6 +159,10 @@ impl Sample {
                 .filter(|p| p.under > 0.0)
                 .map(|p| base + p.over / p.under)
                 .collect(),
+            Self::Percentile { q, requests } => requests
+                .iter()
+                .filter_map(|window| percentile(window, *q))
+                .collect(),
             Self::Tokens(clusters) => clusters
                 .iter()
                 .filter(|c| !c.nll.is_empty())
@@ -157,4 +170,12 @@ impl Sample {
                 .collect(),
         }
     }
+}
+
+/// The least observation that a share `q` of them does not exceed; none without observations.
+pub fn percentile(values: &[f64], q: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (q * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied()
 }

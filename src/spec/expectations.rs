@@ -241,6 +241,19 @@ fn possible(limit: Limit, text: &str, figure: &FigureKind) -> Result<Limit, Wron
             format!("nothing lies between {low} and {high}"),
             "the lower end comes first",
         ),
+        limit
+            if matches!(figure.judged, Judged::ByCount { .. })
+                && !matches!(limit, Limit::AtMost(_)) =>
+        {
+            wrong(
+                whole,
+                format!(
+                    "`{}` is a percentile: the requests over a limit are counted",
+                    figure.name
+                ),
+                "write `<= X`",
+            )
+        }
         Limit::Exactly(_) if figure.judged != Judged::Each => wrong(
             whole,
             format!(

@@ -53,12 +53,17 @@ pub struct FigureKind {
 }
 
 /// How several observations of a figure are held to a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Judged {
     /// By the exact signed-rank bound of their level: it must clear the limit; five repeats are the least.
     ByBound,
     /// By the bound of a ratio of sums or a clustered mean: it must clear the limit; five repeats or text windows are the least.
     BySums,
+    /// A percentile by counting the requests over the limit, exactly; only `<= X`.
+    ByCount {
+        /// The percentile as a share (0.95 for p95).
+        q: f64,
+    },
     /// Each observation by itself must hold (a needle, a KV window); stated as `each of n`, never as a probability.
     Each,
 }
