@@ -5,6 +5,8 @@ use regex::Regex;
 
 use crate::evidence::absence::Sighting;
 use crate::evidence::count;
+use crate::evidence::packages::same_name;
+use crate::evidence::resident::Resident;
 use crate::evidence::window::{Residents, Window};
 use crate::judge::finding::Reason;
 use crate::judge::log;
@@ -33,15 +35,17 @@ const FIGURES: &[FigureKind] = &[FigureKind {
 const ROW: &[Key] = &[
     Key {
         name: "count",
-        takes: Takes::Word(&["mount", "variable", "argument", "line", "text", "library"]),
+        takes: Takes::Word(&[
+            "mount", "variable", "argument", "line", "text", "library", "package", "altered",
+        ]),
         default: Default::Required,
-        about: "What is counted: mounts, variables of each worker's live environment, arguments of the seat's processes, log lines since boot, occurrences of a text in a file as the seat sees it, mapped libraries of each worker.",
+        about: "What is counted: mounts, variables of each worker's live environment, arguments of the seat's processes, log lines since boot, occurrences of a text in a file as the seat sees it, mapped libraries of each worker, packages (as `vllm 0.32.0`) that each worker can import, files of a package that are not as its RECORD says (mounted over or edited).",
     },
     Key {
         name: "pattern",
         takes: Takes::Text,
         default: Default::Required,
-        about: "Regular expression; for `text` the text itself.",
+        about: "Regular expression; for `text` the text itself, for `altered` the package's name.",
     },
     Key {
         name: "file",
@@ -112,6 +116,7 @@ fn row_fault(row: &Params) -> Option<KindFault> {
         })
     };
     let is_text = row.text("count") == Some("text");
+    let literal = is_text || row.text("count") == Some("altered");
     let pattern = row.text("pattern").unwrap_or_default();
     match row.text("file") {
         None if is_text => {
@@ -128,7 +133,7 @@ fn row_fault(row: &Params) -> Option<KindFault> {
         }
         _ => {}
     }
-    if !is_text && let Err(cause) = Regex::new(pattern) {
+    if !literal && let Err(cause) = Regex::new(pattern) {
         return fault(
             format!("`{pattern}` is no regular expression: {cause}"),
             "escape what is meant literally with a backslash",
@@ -207,7 +212,10 @@ fn seen(view: &View<'_>, window: &Window, row: &Params, place: usize) -> Sightin
     if row.text("count") == Some("text") {
         return text(window, place);
     }
-    let Ok(regex) = Regex::new(pattern) else {
+    let Ok(regex) = Regex::new(&match row.text("count") {
+        Some("altered") => regex::escape(pattern),
+        _ => pattern.to_owned(),
+    }) else {
         return Sighting::absent("the pattern does not compile", "mend the gate");
     };
     if row.text("count") == Some("line") {
@@ -258,6 +266,16 @@ fn seen(view: &View<'_>, window: &Window, row: &Params, place: usize) -> Sightin
             },
             Sighting::Absent(absent) => Sighting::Absent(absent.clone()),
         }),
+        Some("package") => in_workers(residents, expected, |r| match &r.packages {
+            Sighting::Seen { value } => Sighting::Seen {
+                value: value
+                    .iter()
+                    .filter(|p| regex.is_match(&format!("{} {}", p.name, p.version)))
+                    .count() as u64,
+            },
+            Sighting::Absent(absent) => Sighting::Absent(absent.clone()),
+        }),
+        Some("altered") => in_workers(residents, expected, |r| altered(r, pattern)),
         _ => in_workers(residents, expected, |r| match &r.environ {
             Sighting::Seen { value } => count::count_variables(value, &regex, None),
             Sighting::Absent(absent) => Sighting::Absent(absent.clone()),
@@ -269,7 +287,7 @@ fn seen(view: &View<'_>, window: &Window, row: &Params, place: usize) -> Sightin
 fn in_workers(
     residents: &Residents,
     expected: u64,
-    of: impl Fn(&crate::evidence::window::Resident) -> Sighting<u64>,
+    of: impl Fn(&Resident) -> Sighting<u64>,
 ) -> Sighting<u64> {
     let pids: Vec<u32> = match &residents.set {
         Sighting::Seen { value } => value.computing().iter().map(|p| p.pin.pid).collect(),
@@ -291,6 +309,34 @@ fn in_workers(
             "no worker process was found",
             "run sekimon on the seat's host",
         ),
+    }
+}
+
+/// Files of a package that are not as its RECORD says.
+fn altered(resident: &Resident, package: &str) -> Sighting<u64> {
+    let packages = match &resident.packages {
+        Sighting::Seen { value } => value,
+        Sighting::Absent(absent) => return Sighting::Absent(absent.clone()),
+    };
+    let Some(found) = packages.iter().find(|p| same_name(&p.name, package)) else {
+        return Sighting::absent(
+            format!("no package `{package}` can be imported there"),
+            "name it as `pip list` does",
+        );
+    };
+    if let Some(folder) = &found.editable {
+        return Sighting::absent(
+            format!(
+                "`{package}` is installed editable from {folder}: its RECORD says nothing of what runs"
+            ),
+            "count a text in its files, or install it from a wheel",
+        );
+    }
+    match &found.files {
+        Sighting::Seen { value } => Sighting::Seen {
+            value: value.altered_in_all,
+        },
+        Sighting::Absent(absent) => Sighting::Absent(absent.clone()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `kv_window`: tokens of KV cache that the server reports, from its log, else from its metrics.
 
+use crate::evidence::kv::{KvAttention, KvGeometry, KvIdentity};
 use crate::evidence::window::{Scrape, Window};
 use crate::judge::finding::Reason;
 use crate::judge::log;
@@ -8,7 +9,9 @@ use crate::judge::verdict::Verdict;
 use crate::plan::task::Task;
 use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
-use crate::spec::kind::{FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed};
+use crate::spec::kind::{
+    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+};
 
 /// The kind.
 #[derive(Debug)]
@@ -31,6 +34,40 @@ const FIGURES: &[FigureKind] = &[
         judged: Judged::Each,
         about: "Memory available for the KV cache, as the boot's log tells.",
     },
+    FigureKind {
+        name: "kv_dtype",
+        unit: "word",
+        unit_aliases: &[],
+        words: &["f32", "bf16_or_f16", "fp8_or_int8", "int4", "unexplained"],
+        judged: Judged::Each,
+        about: "Width of the numbers that are really stored, by tokens × bytes = memory; needs the model's geometry.",
+    },
+];
+
+const fn geometry(name: &'static str, about: &'static str) -> Key {
+    Key {
+        name,
+        takes: Takes::Count(1, 1_000_000),
+        default: Default::Absent,
+        about,
+    }
+}
+
+const KEYS: &[Key] = &[
+    geometry(
+        "layers",
+        "Layers with a cache on one rank, a draft model's included; with the keys below it tells what is stored.",
+    ),
+    geometry(
+        "kv_heads",
+        "KV heads of a layer (`num_key_value_heads` of config.json).",
+    ),
+    geometry("head_dim", "Elements of a head."),
+    geometry(
+        "kv_lora_rank",
+        "For MLA models instead of heads: elements of the latent.",
+    ),
+    geometry("rope_dim", "For MLA models: elements of the rotary part."),
 ];
 
 impl Kind for KvWindow {
@@ -43,7 +80,7 @@ impl Kind for KvWindow {
     }
 
     fn keys(&self) -> &'static [Key] {
-        &[]
+        KEYS
     }
 
     fn figures(&self) -> &'static [FigureKind] {
@@ -62,9 +99,61 @@ impl Kind for KvWindow {
         vec![String::new()]
     }
 
-    fn faults(&self, _check: &Check, _gate: &Gate) -> Vec<KindFault> {
-        Vec::new()
+    fn faults(&self, check: &Check, gate: &Gate) -> Vec<KindFault> {
+        let named = KEYS.iter().any(|k| check.params.contains_key(k.name));
+        let wanted = check.expect.iter().any(|e| e.figure == "kv_dtype");
+        ((named || wanted) && of_model(&check.params, gate).is_none())
+            .then(|| KindFault {
+                key: Some("layers"),
+                message: "what is stored in the KV cache cannot be worked out from these keys".into(),
+                help: "give `layers` with `kv_heads` and `head_dim`, or with `kv_lora_rank` and `rope_dim`, from the model's config.json".into(),
+            })
+            .into_iter()
+            .collect()
     }
+}
+
+/// The model's geometry; absent unless the keys are whole.
+fn of_model(params: &Params, gate: &Gate) -> Option<KvGeometry> {
+    let key = |name: &str| params.count(name).and_then(|n| u32::try_from(n).ok());
+    let grouped = || {
+        Some(KvAttention::Grouped {
+            kv_heads: key("kv_heads")?,
+            head_dim: key("head_dim")?,
+        })
+    };
+    let latent = || {
+        Some(KvAttention::Latent {
+            kv_lora_rank: key("kv_lora_rank")?,
+            rope_dim: key("rope_dim")?,
+        })
+    };
+    Some(KvGeometry {
+        layers: key("layers")?,
+        attention: grouped().or_else(latent)?,
+        tp: gate.seat.ranks.tp,
+    })
+}
+
+/// What is stored by the arithmetic, as the gate's word, and the sentence for people.
+fn stored(geometry: &KvGeometry, tokens: u64, gib: f64) -> Option<(&'static str, String)> {
+    let elements = geometry.elements_per_token();
+    Some(match geometry.identify(tokens, gib)? {
+        KvIdentity::Stored(dtype) => (
+            dtype.word(),
+            format!(
+                "{tokens} tokens × {elements} elements × {} bytes are the {gib} GiB told: {} is stored",
+                dtype.bytes(),
+                dtype.name()
+            ),
+        ),
+        KvIdentity::Unexplained { bytes_per_element } => (
+            "unexplained",
+            format!(
+                "{tokens} tokens × {elements} elements in {gib} GiB make {bytes_per_element:.3} bytes an element, which is no type's width"
+            ),
+        ),
+    })
 }
 
 impl Planned for KvWindow {
@@ -80,6 +169,7 @@ impl Concludes for KvWindow {
     fn conclude(&self, view: &View<'_>) -> Conclusion {
         let mut conclusion = Conclusion::default();
         let (mut tokens, mut gib) = (Seen::default(), Seen::default());
+        let (mut words, mut ids) = (Vec::new(), Vec::new());
         for window in view.windows("measure") {
             let logged = log::of_boot(view, window).and_then(|reader| reader.kv_window());
             let told = metric(view, window);
@@ -111,12 +201,27 @@ impl Concludes for KvWindow {
                     format!("{} のログにも計数器にも KV 窓が無い", window.boot),
                 )),
             }
-            if let Some(memory) = logged.and_then(|k| k.gib) {
+            let Some(logged) = logged else { continue };
+            if let Some(memory) = logged.gib {
                 gib.add(window, memory);
+                let told = of_model(&view.check.params, view.gate)
+                    .and_then(|geometry| stored(&geometry, logged.tokens, memory));
+                if let Some((word, sentence)) = told {
+                    words.push(word.to_owned());
+                    ids.push(window.id.clone());
+                    conclusion.notes.push(sentence);
+                }
             }
         }
         conclusion.measured.extend(tokens.measured("kv_tokens"));
         conclusion.measured.extend(gib.measured("kv_gib"));
+        if !words.is_empty() {
+            conclusion.measured.push(Measured {
+                figure: "kv_dtype",
+                sample: Sample::Words(words),
+                windows: ids,
+            });
+        }
         conclusion
     }
 }

@@ -3,7 +3,7 @@
 use super::fault::{Injection, Target, done_if};
 use crate::evidence::absence::Sighting;
 use crate::evidence::body::Evidence;
-use crate::evidence::window::Resident;
+use crate::evidence::resident::Resident;
 use crate::spec::gate::ResidentClaim;
 
 /// The last resident of each boot of the build.

@@ -30,9 +30,35 @@ const PER_RANK: &[&str] = &[
     "RAY_JOB_ID",
     "TORCHINDUCTOR_CACHE_DIR",
     "TRITON_CACHE_DIR",
+    "LOCAL_WORLD_RANK",
+    "SGLANG_DP_RANK",
+    "VLLM_HOST_IP",
+    "HOSTNAME",
+    // Which cores a rank is bound to.
+    "GOMP_CPU_AFFINITY",
+    "KMP_AFFINITY",
     "_",
     "SHLVL",
+    "PWD",
+    "OLDPWD",
 ];
+
+/// Beginnings of names whose whole family is given to each rank by its launcher or runtime.
+const PER_RANK_FAMILIES: &[&str] = &[
+    "OMPI_",
+    "PMIX_",
+    "PMI_",
+    "PRTE_",
+    "SLURM_",
+    "HYDI_",
+    "TORCHELASTIC_",
+    // The OpenMP runtime of LLVM and Intel registers itself with its process id in the name.
+    "__KMP_REGISTERED_LIB_",
+];
+
+fn is_per_rank(name: &str) -> bool {
+    PER_RANK.contains(&name) || PER_RANK_FAMILIES.iter().any(|f| name.starts_with(f))
+}
 
 /// The environment of one process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,7 +190,7 @@ pub fn between_ranks(ranks: &[RankEnviron<'_>]) -> Vec<RankDifference> {
     let names: BTreeSet<&str> = maps.iter().flat_map(|m| m.keys().copied()).collect();
     names
         .into_iter()
-        .filter(|name| !PER_RANK.contains(name))
+        .filter(|name| !is_per_rank(name))
         .filter(|name| maps.iter().any(|m| m.get(name) != maps[0].get(name)))
         .map(|name| RankDifference {
             name: name.to_owned(),
@@ -230,7 +256,10 @@ mod tests {
 
     #[test]
     fn ranks_may_differ_in_their_rank_and_in_nothing_else() {
-        let (a, b) = (live(&["RANK=0", "X=1"]), live(&["RANK=1", "X=1", "Y=2"]));
+        let (a, b) = (
+            live(&["RANK=0", "X=1", "__KMP_REGISTERED_LIB_7=x", "PMIX_RANK=0"]),
+            live(&["RANK=1", "X=1", "__KMP_REGISTERED_LIB_8=x", "Y=2"]),
+        );
         let ranks = [
             RankEnviron {
                 pid: 7,

@@ -176,6 +176,16 @@ impl KvDtype {
         }
     }
 
+    /// The word that gates use.
+    pub fn word(self) -> &'static str {
+        match self {
+            KvDtype::Float32 => "f32",
+            KvDtype::Half => "bf16_or_f16",
+            KvDtype::Eight => "fp8_or_int8",
+            KvDtype::Four => "int4",
+        }
+    }
+
     /// Its name in a report.
     pub fn name(self) -> &'static str {
         match self {

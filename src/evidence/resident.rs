@@ -8,21 +8,43 @@ use super::environ::{self, EnvironSource, RankDifference, RankEnviron};
 use super::libraries::{self, Library, LibraryDifference, RankLibraries};
 use super::mounts::Mount;
 use super::packages::Package;
-use super::processes::Process;
 
-/// What lives in one serving process.
+/// What lives in one process that runs the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resident {
-    /// The process.
-    pub process: Process,
-    /// Its environment.
+    /// Process id.
+    pub pid: u32,
+    /// Global rank from 0; absent where the process's title does not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// Its live environment.
     pub environ: Sighting<Environ>,
-    /// Its mapped files.
+    /// Its mapped files that hold code.
     pub libraries: Sighting<Vec<Library>>,
     /// Its mounts.
+    #[serde(default = "not_recorded")]
     pub mounts: Sighting<Vec<Mount>>,
     /// Python packages that it can import.
+    #[serde(default = "not_recorded")]
     pub packages: Sighting<Vec<Package>>,
+}
+
+/// What a run of an older version did not write down.
+fn not_recorded<T>() -> Sighting<T> {
+    Sighting::absent(
+        "not recorded by the version that made this run",
+        "run the gate again",
+    )
+}
+
+impl Resident {
+    /// How reasons name it: `rank 3 (process 104)`.
+    pub fn name(&self) -> String {
+        match self.rank {
+            Some(rank) => format!("rank {rank} (process {})", self.pid),
+            None => format!("process {}", self.pid),
+        }
+    }
 }
 
 /// What differs between ranks that should be alike.
@@ -35,7 +57,7 @@ pub struct Asymmetry {
 }
 
 /// Compares the ranks; absent unless every one of at least two could be looked into in the same way.
-pub fn asymmetry(ranks: &[Resident]) -> Asymmetry {
+pub fn asymmetry(ranks: &[&Resident]) -> Asymmetry {
     if ranks.len() < 2 {
         let one = Absent::new(
             "there are no two ranks to compare",
@@ -52,7 +74,7 @@ pub fn asymmetry(ranks: &[Resident]) -> Asymmetry {
     }
 }
 
-fn variables(ranks: &[Resident]) -> Result<Vec<RankDifference>, Absent> {
+fn variables(ranks: &[&Resident]) -> Result<Vec<RankDifference>, Absent> {
     let environs: Vec<RankEnviron<'_>> = ranks
         .iter()
         .map(|rank| {
@@ -60,14 +82,23 @@ fn variables(ranks: &[Resident]) -> Result<Vec<RankDifference>, Absent> {
             if let EnvironSource::Start { why } = &environ.source {
                 return Err(Absent::new(
                     format!(
-                        "only the environment at start of {} is known: {why}",
-                        rank.process.pin
+                        "only the environment at start of process {} is known: {why}",
+                        rank.pid
                     ),
-                    "give the right to read the server's memory",
+                    "give the right to read the server's memory: run sekimon as root or as the server's user",
+                ));
+            }
+            if environ.cut {
+                return Err(Absent::new(
+                    format!(
+                        "the environment of process {} was cut at the reader's limit",
+                        rank.pid
+                    ),
+                    "start the server with fewer variables",
                 ));
             }
             Ok(RankEnviron {
-                pid: rank.process.pin.pid,
+                pid: rank.pid,
                 environ,
             })
         })
@@ -75,12 +106,12 @@ fn variables(ranks: &[Resident]) -> Result<Vec<RankDifference>, Absent> {
     Ok(environ::between_ranks(&environs))
 }
 
-fn code(ranks: &[Resident]) -> Result<Vec<LibraryDifference>, Absent> {
+fn code(ranks: &[&Resident]) -> Result<Vec<LibraryDifference>, Absent> {
     let libraries: Vec<RankLibraries<'_>> = ranks
         .iter()
         .map(|rank| {
             Ok(RankLibraries {
-                pid: rank.process.pin.pid,
+                pid: rank.pid,
                 libraries: seen(&rank.libraries)?,
             })
         })
@@ -97,25 +128,13 @@ fn seen<T>(sighting: &Sighting<T>) -> Result<&T, Absent> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::processes::Pin;
     use super::super::redaction::EnvVar;
-    use super::super::role::Role;
     use super::*;
 
     fn rank(pid: u32, entries: &[&str]) -> Resident {
         Resident {
-            process: Process {
-                pin: Pin {
-                    boot_id: "b".into(),
-                    pid,
-                    start_ticks: 1,
-                    exe: None,
-                    comm: "w".into(),
-                    cmdline: vec![],
-                },
-                parent: 1,
-                role: Role::Unknown,
-            },
+            pid,
+            rank: None,
             environ: Sighting::Seen {
                 value: Environ {
                     source: EnvironSource::Memory {
@@ -131,19 +150,44 @@ mod tests {
         }
     }
 
+    fn start_only(mut rank: Resident) -> Resident {
+        if let Sighting::Seen { value } = &mut rank.environ {
+            value.source = EnvironSource::Start {
+                why: "no right".into(),
+            };
+        }
+        rank
+    }
+
     #[test]
     fn a_variable_that_one_worker_lacks_is_an_asymmetry() {
-        let found = asymmetry(&[rank(7, &["MOE=1", "RANK=0"]), rank(8, &["RANK=1"])]);
-        assert_eq!(found.variables.seen().unwrap()[0].name, "MOE");
+        let found = asymmetry(&[&rank(7, &["MOE=1", "RANK=0"]), &rank(8, &["RANK=1"])]);
+        let differences = found.variables.seen().unwrap();
+        assert_eq!(differences.len(), 1);
+        assert_eq!(differences[0].name, "MOE");
         assert_eq!(found.code.seen(), Some(&vec![]));
     }
 
     #[test]
-    fn one_rank_that_cannot_be_looked_into_makes_it_absent() {
-        let mut blind = rank(8, &[]);
-        blind.environ = Sighting::absent("no right", "be root");
-        let found = asymmetry(&[rank(7, &["A=1"]), blind]);
+    fn a_start_environment_cannot_be_compared() {
+        let found = asymmetry(&[&rank(7, &["A=1"]), &start_only(rank(8, &["A=2"]))]);
         assert!(found.variables.seen().is_none());
-        assert!(asymmetry(&[rank(7, &[])]).code.seen().is_none());
+    }
+
+    #[test]
+    fn one_rank_has_nothing_to_differ_from() {
+        assert!(asymmetry(&[&rank(7, &[])]).code.seen().is_none());
+    }
+
+    #[test]
+    fn residents_of_an_older_run_are_read_with_what_they_lack_absent() {
+        let old = r#"{"pid":7,"environ":{"state":"x"},"libraries":{"state":"x"}}"#;
+        let mut value = serde_json::to_value(rank(7, &[])).unwrap();
+        let object = value.as_object_mut().unwrap();
+        object.remove("mounts");
+        object.remove("packages");
+        let read: Resident = serde_json::from_value(value).unwrap();
+        assert!(read.mounts.seen().is_none() && read.packages.seen().is_none());
+        assert!(serde_json::from_str::<Resident>(old).is_err());
     }
 }

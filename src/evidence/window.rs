@@ -3,13 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::absence::Sighting;
-use super::environ::Environ;
 use super::exchange::Exchange;
 use super::exposition::Exposition;
 use super::gpu::GpuSummary;
-use super::libraries::Library;
 use super::mounts::Mount;
 use super::processes::{Pins, ProcessSet};
+use super::resident::Resident;
 
 /// One boot of one build: from its start (or our attaching) to its stop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -136,21 +135,10 @@ pub struct Residents {
     pub boot: String,
     /// The processes.
     pub set: Sighting<ProcessSet>,
-    /// Each process of the set, in its order.
+    /// Each process of the set that runs the model, in its order.
     pub each: Vec<Resident>,
-    /// Mounts of the first process's namespace.
+    /// Mounts of the first such process's namespace.
     pub mounts: Sighting<Vec<Mount>>,
-}
-
-/// What lives in one process.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Resident {
-    /// Process id.
-    pub pid: u32,
-    /// Its live environment.
-    pub environ: Sighting<Environ>,
-    /// Its mapped files that hold code.
-    pub libraries: Sighting<Vec<Library>>,
 }
 
 /// A stretch of a boot's log.

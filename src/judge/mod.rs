@@ -18,4 +18,5 @@ pub mod recorded;
 mod residence;
 pub mod sample;
 mod steadiness;
+pub mod symmetry;
 pub mod verdict;

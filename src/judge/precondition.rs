@@ -4,6 +4,7 @@ use super::finding::Reason;
 use super::gpu;
 use super::movement;
 use super::sample::View;
+use super::symmetry;
 use super::verdict::Verdict;
 use crate::evidence::invariants::{Expected, Holds, Invariant, invariants};
 use crate::evidence::processes::Difference;
@@ -36,6 +37,7 @@ pub(super) fn disturbances(
             }
         }
     }
+    reasons.extend(symmetry::of_windows(view, windows));
     reasons
 }
 

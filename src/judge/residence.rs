@@ -6,8 +6,9 @@ use crate::evidence::absence::Sighting;
 use crate::evidence::environ::EnvLookup;
 use crate::evidence::libraries::named;
 use crate::evidence::processes::Process;
+use crate::evidence::resident::Resident;
 use crate::evidence::role::Role;
-use crate::evidence::window::{Resident, Residents, Window};
+use crate::evidence::window::{Residents, Window};
 use crate::spec::gate::ResidentClaim;
 
 /// One claim on the processes of a window's boot.
@@ -113,13 +114,13 @@ fn look(claim: &ResidentClaim, process: &Process, resident: &Resident) -> Look {
         ResidentClaim::Env { name, value } => env(resident, name, value.as_deref()),
         ResidentClaim::Library { name, sha256 } => library(resident, name, sha256.as_deref()),
     };
-    let rank = match process.role {
+    let titled = match process.role {
         Role::Worker { rank } => rank.tp,
         _ => None,
     };
     Look {
         pid: process.pin.pid,
-        rank,
+        rank: resident.rank.or(titled),
         ok,
         says,
         identity,

@@ -4,10 +4,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use crate::evidence::absence::Sighting;
 use crate::evidence::processes::{Pins, ProcessSet};
-use crate::evidence::window::{Resident, Residents};
+use crate::evidence::window::Residents;
 use crate::spec::gate::{Gate, ResidentClaim};
+use crate::spec::kind::Read as _;
 use crate::witness::libraries::{HashBudget, Hashed, LibraryReader};
-use crate::witness::{environ, mounts, processes};
+use crate::witness::processes;
+use crate::witness::resident::{self, Wanted};
 
 /// The seat's address, if it is on this host.
 fn address(url: &str) -> Option<SocketAddr> {
@@ -49,36 +51,27 @@ pub(super) fn pins(url: &str) -> Sighting<Pins> {
     }
 }
 
-/// Looks into every process at the seat's port: live environment, mapped code, mounts.
+/// Packages that are compared with their RECORD though nobody names them: the servers and kernels that get patched by
+/// hand. PyTorch is left out (2 GB, 10 s); a gate names it where it wants it.
+const WATCHED: &[&str] = &["vllm", "sglang", "exllamav3", "vllm-exl3"];
+
+/// Looks into every process at the seat's port that runs the model: live environment, mapped code, mounts, packages.
 ///
 /// Only libraries that a path names are hashed; the others are told by name, inode and build id.
 pub(super) fn look(boot: &str, url: &str, gate: &Gate) -> Residents {
     let set = set(url);
-    let named: Vec<String> = gate
-        .paths
-        .iter()
-        .flat_map(|p| &p.resident)
-        .filter_map(|claim| match claim {
-            ResidentClaim::Library { name, .. } => Some(name.clone()),
-            ResidentClaim::Env { .. } => None,
-        })
-        .collect();
+    let wanted = Wanted {
+        hashed: Hashed::Named(libraries(gate)),
+        packages: packages(gate),
+        ranks: gate.seat.ranks,
+    };
     let mut reader = LibraryReader::new(HashBudget::default());
-    let hashed = Hashed::Named(named);
-    let pids: Vec<u32> = set
+    let each = set
         .seen()
-        .map(|s| s.processes.iter().map(|p| p.pin.pid).collect())
+        .map(|s| resident::look(s, &wanted, &mut reader))
         .unwrap_or_default();
-    let each = pids
-        .iter()
-        .map(|pid| Resident {
-            pid: *pid,
-            environ: environ::of(*pid),
-            libraries: reader.read(*pid, &hashed),
-        })
-        .collect();
-    let mounts = match pids.first() {
-        Some(pid) => mounts::of(*pid),
+    let mounts = match each.first() {
+        Some(first) => first.mounts.clone(),
         None => Sighting::absent("no process of the seat was seen", "see `set`"),
     };
     Residents {
@@ -87,4 +80,26 @@ pub(super) fn look(boot: &str, url: &str, gate: &Gate) -> Residents {
         each,
         mounts,
     }
+}
+
+fn libraries(gate: &Gate) -> Vec<String> {
+    gate.paths
+        .iter()
+        .flat_map(|p| &p.resident)
+        .filter_map(|claim| match claim {
+            ResidentClaim::Library { name, .. } => Some(name.clone()),
+            ResidentClaim::Env { .. } => None,
+        })
+        .collect()
+}
+
+/// Packages that the gate names, and those that are watched anyway.
+fn packages(gate: &Gate) -> Vec<String> {
+    let named = gate.checks.iter().flat_map(|check| {
+        let rows = check.params.rows("rows").iter();
+        rows.filter(|row| row.text("count") == Some("altered"))
+            .filter_map(|row| row.text("pattern").map(str::to_owned))
+    });
+    let watched = WATCHED.iter().map(|name| (*name).to_owned());
+    named.chain(watched).collect()
 }

@@ -170,7 +170,9 @@ fn limit<'t>(text: &'t str, figure: &FigureKind) -> Parsed<'t, Limit> {
         }
     }
     let word = text.strip_prefix("is ").unwrap_or(text).trim();
-    if !word.is_empty() && word.chars().all(|c| c.is_ascii_alphabetic() || c == '_') {
+    if word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    {
         return Ok(Limit::Is(word.to_owned()));
     }
     let message = if text.is_empty() {

@@ -79,6 +79,8 @@ pub(crate) struct Stated {
     pub(crate) deleted: bool,
     /// Mount points of the first worker.
     pub(crate) mounts: Vec<String>,
+    /// Packages of each worker: `name version`, then files that are not as their RECORD says.
+    pub(crate) packages: Vec<String>,
     /// Command line of the serving process.
     pub(crate) arguments: Vec<String>,
     /// Whether another process serves at the window's close.

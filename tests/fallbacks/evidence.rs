@@ -10,12 +10,14 @@ use sekimon::evidence::exchange::{Exchange, Outcome, Usage};
 use sekimon::evidence::exposition::Exposition;
 use sekimon::evidence::libraries::{Holds, Library};
 use sekimon::evidence::mounts::{Access, Mount};
+use sekimon::evidence::packages::{Alteration, Altered, Package, RecordCheck};
 use sekimon::evidence::processes::{Pin, Pins, Process, ProcessSet};
 use sekimon::evidence::redaction::EnvVar;
+use sekimon::evidence::resident::Resident;
 use sekimon::evidence::role::{Rank, Role};
 use sekimon::evidence::window::{
-    Boot, CounterTestimony, GaugeSample, Identity, LogSlice, LogWitness, PinTestimony, Resident,
-    Residents, Scrape, Window,
+    Boot, CounterTestimony, GaugeSample, Identity, LogSlice, LogWitness, PinTestimony, Residents,
+    Scrape, Window,
 };
 use sekimon::plan::{self, Slot, task::Task};
 
@@ -284,9 +286,15 @@ fn residents(stated: &Stated) -> Residents {
             },
         },
     };
+    let mounts = || Sighting::Seen {
+        value: stated.mounts.iter().map(|target| mount(target)).collect(),
+    };
     let of = |all: &[Vec<String>], n: u32| all.get(n as usize).cloned().unwrap_or_default();
     let each = |n: u32| Resident {
         pid: FIRST + n,
+        rank: Some(n),
+        mounts: mounts(),
+        packages: packages(stated),
         environ: Sighting::Seen {
             value: Environ {
                 source: EnvironSource::Memory {
@@ -316,9 +324,38 @@ fn residents(stated: &Stated) -> Residents {
             },
         },
         each: (0..workers(stated)).map(each).collect(),
-        mounts: Sighting::Seen {
-            value: stated.mounts.iter().map(|target| mount(target)).collect(),
-        },
+        mounts: mounts(),
+    }
+}
+
+/// A package as the case states it: `name version`, then the files that are not as recorded.
+fn packages(stated: &Stated) -> Sighting<Vec<Package>> {
+    let package = |line: &String| {
+        let mut words = line.split(' ').map(str::to_owned);
+        let (name, version) = (words.next().unwrap(), words.next().unwrap());
+        let altered: Vec<Altered> = words
+            .map(|path| Altered {
+                path,
+                how: Alteration::Changed,
+            })
+            .collect();
+        Package {
+            name,
+            version,
+            folder: "/opt/venv/lib/python3.12/site-packages".into(),
+            editable: None,
+            files: Sighting::Seen {
+                value: RecordCheck {
+                    listed: 900,
+                    checked: 900,
+                    altered_in_all: altered.len() as u64,
+                    altered,
+                },
+            },
+        }
+    };
+    Sighting::Seen {
+        value: stated.packages.iter().map(package).collect(),
     }
 }
 
