@@ -165,3 +165,52 @@ fn a_run_after_one_that_did_not_pass_is_judged_stricter_and_says_so() {
     assert_eq!(attempt(&told)["earlier"], 0);
     assert_eq!(attempt(&told)["new_build"], "kernel rebuilt");
 }
+
+/// One passing report of a run, with its decode rate scaled.
+fn session(report: &Value, scale: f64) -> Value {
+    let mut report = report.clone();
+    report["verdict"] = "pass".into();
+    for figure in report["checks"][0]["figures"].as_array_mut().unwrap() {
+        let value = figure["value"].as_f64().unwrap_or(1.0);
+        figure["value"] = (value * scale).into();
+    }
+    report
+}
+
+#[test]
+fn a_baseline_of_several_sessions_judges_by_what_they_predict() {
+    let home = tempfile::tempdir().unwrap();
+    let gate = alike("together = true", "5").replace(">= 1.0 x incumbent", ">= 0.5 x incumbent");
+    std::fs::write(home.path().join("strict.toml"), &gate).unwrap();
+    let first = run_in(home.path(), &[]);
+    let against_sessions = |scales: &[f64], limit: &str| {
+        let sessions = home.path().join("sessions");
+        let _ = std::fs::remove_dir_all(&sessions);
+        for (at, scale) in scales.iter().enumerate() {
+            let dir = sessions.join(format!("2026120{at}T000000Z-candidate"));
+            std::fs::create_dir_all(&dir).unwrap();
+            let report = session(&first, *scale).to_string();
+            std::fs::write(dir.join("report.json"), report).unwrap();
+        }
+        let gate =
+            gate.replace(">= 0.5 x incumbent", limit) + "[runs.certified]\nreport = \"sessions\"\n";
+        std::fs::write(home.path().join("strict.toml"), gate).unwrap();
+        decode(&run_in(home.path(), &["--new-build", "test"]))["limits"][0].clone()
+    };
+    // Half the speed of every session, and outside what they predict.
+    let slow = against_sessions(&[2.0, 2.02, 1.98, 2.01, 1.99], ">= 0.9 x run:certified");
+    assert_eq!(slow["decision"], "misses", "{slow}");
+    assert!(
+        slow["because"]
+            .as_str()
+            .unwrap()
+            .contains("5 sessions predict"),
+        "{slow}"
+    );
+    // The margin is kept, but no session was ever so slow.
+    let odd = against_sessions(&[1.5, 1.51, 1.49, 1.5, 1.505], ">= 0.5 x run:certified");
+    assert_eq!(odd["decision"], "open", "{odd}");
+    // Sessions that lie around it.
+    let usual = against_sessions(&[0.7, 1.3, 0.9, 1.2, 1.0], ">= 0.5 x run:certified");
+    assert_eq!(usual["decision"], "clears", "{usual}");
+}

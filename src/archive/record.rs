@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::exchange::Exchange;
 use crate::evidence::window::{Boot, Residents, Window};
+use crate::judge::recorded::Session;
 
 /// Something that happened in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,7 +87,7 @@ pub struct Start {
 }
 
 /// A recorded run that this one is compared with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct RecordedReference {
     /// Its name under `[runs]`.
     pub name: String,
@@ -95,6 +96,9 @@ pub struct RecordedReference {
     /// The report; absent when it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Box<serde_json::Value>>,
+    /// The sessions that it stands for, where it is a folder of runs; `report` is then the newest of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<Session>,
     /// Why it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,

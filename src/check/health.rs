@@ -8,7 +8,9 @@ use crate::judge::verdict::Verdict;
 use crate::plan::task::Task;
 use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
-use crate::spec::kind::{FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed};
+use crate::spec::kind::{
+    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+};
 
 /// The kind.
 #[derive(Debug)]
@@ -21,6 +23,13 @@ const FIGURES: &[FigureKind] = &[FigureKind {
     words: &["ok", "unwell"],
     judged: Judged::Each,
     about: "`ok` when the health route answers 2xx and the model is offered.",
+}];
+
+const KEYS: &[Key] = &[Key {
+    name: "log",
+    takes: Takes::Word(&["wanted", "none"]),
+    default: Default::Text("wanted"),
+    about: "`wanted`: without a whole log the case is UNPROVEN; `none`: this seat gives no log, and only its answers are looked at.",
 }];
 
 /// Lines that no healthy log holds, with what they mean.
@@ -47,7 +56,7 @@ impl Kind for Health {
     }
 
     fn keys(&self) -> &'static [Key] {
-        &[]
+        KEYS
     }
 
     fn figures(&self) -> &'static [FigureKind] {
@@ -116,10 +125,26 @@ fn unwell(window: &Window) -> Option<Reason> {
     ))
 }
 
+fn no_log(window: &Window) -> Reason {
+    Reason::new(
+        "log.absent",
+        Verdict::Unproven,
+        format!(
+            "there is no log of {}: that it holds no crash and nothing that forbids acceptance is not proven; name the log (`[seat] log = …`), or say `log = \"none\"`",
+            window.boot
+        ),
+        format!(
+            "{} のログが無い: クラッシュや禁止行が無いことを証明できない。`[seat] log = …` でログを指定するか、`log = \"none\"` と書くこと",
+            window.boot
+        ),
+    )
+}
+
 fn bad_lines(view: &View<'_>, window: &Window) -> Vec<Reason> {
-    let Some(reader) = log::of_boot(view, window) else {
-        // Without a log nothing is said for or against; the paths that need it say UNPROVEN themselves.
-        return Vec::new();
+    let reader = match log::of_boot(view, window) {
+        Some(reader) => reader,
+        None if view.check.params.text("log") == Some("none") => return Vec::new(),
+        None => return vec![no_log(window)],
     };
     let crashes = CRASHES.iter().copied();
     let forbidden = view

@@ -7,6 +7,7 @@ mod agreement;
 mod answers;
 mod attribution;
 mod beyond;
+mod canary;
 mod config;
 mod essays;
 mod external;
@@ -41,6 +42,7 @@ pub static KINDS: &[&dyn Concludes] = &[
     &greedy_audit::GreedyAudit,
     &essays::Essays,
     &length::Length,
+    &canary::Canary,
     &path::Path,
     &beyond::Beyond,
     &kv_window::KvWindow,

@@ -235,6 +235,9 @@ fn starter(init: &Init, survey: &Survey) -> String {
     }
     let room = told.max_model_len.unwrap_or(8192);
     text.push_str("\n[[check]]\nkind = \"health\"\n");
+    if survey.log_files.is_empty() {
+        text.push_str("log  = \"none\"   # take this out when the log is named above\n");
+    }
     if !survey.dialect.kv.is_empty() {
         text.push_str(
             "\n[[check]]\nkind = \"kv_window\"\n# expect = { kv_tokens = \">= 395_000 tokens\" }\n",

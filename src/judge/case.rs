@@ -360,20 +360,25 @@ fn opponent<'a>(
                 || Opponent::Missing(format!("`{name}` has no such figure")),
                 Opponent::Measured,
             ),
-        Some(Reference::Run(name)) => match recorded.iter().find(|r| r.name == *name) {
-            None => Opponent::Missing(format!("the recorded run `{name}` was not read")),
-            Some(run) => match (
-                &run.fault,
-                run.figure(&case.id, subject.view.build, &expectation.figure),
-            ) {
-                (Some(fault), _) => Opponent::Missing(fault.clone()),
-                (None, None) => Opponent::Missing(format!(
-                    "the recorded run `{name}` has no such figure for {}",
-                    case.id
-                )),
-                (None, Some(figure)) => Opponent::Recorded(figure),
-            },
-        },
+        Some(Reference::Run(name)) => {
+            match recorded.iter().find(|r| r.name == *name) {
+                None => Opponent::Missing(format!("the recorded run `{name}` was not read")),
+                Some(run) => match (
+                    &run.fault,
+                    run.figure(&case.id, subject.view.build, &expectation.figure),
+                ) {
+                    (Some(fault), _) => Opponent::Missing(fault.clone()),
+                    (None, None) => Opponent::Missing(format!(
+                        "the recorded run `{name}` has no such figure for {}",
+                        case.id
+                    )),
+                    (None, Some(_)) if run.sessions.len() > 1 => Opponent::Sessions(
+                        run.sessions_of(&case.id, subject.view.build, &expectation.figure),
+                    ),
+                    (None, Some(figure)) => Opponent::Recorded(figure),
+                },
+            }
+        }
     }
 }
 

@@ -34,6 +34,7 @@ pub fn assemble(
         .map(|r| {
             let build = gate.runs.get(&r.name).and_then(|g| g.build.as_deref());
             Recorded::of(&r.name, build, r.report.as_deref(), r.fault.as_deref())
+                .with_sessions(&r.sessions)
         })
         .collect();
     let matter = Matter {

@@ -208,7 +208,8 @@ pub struct RefutingLine {
 /// A run that expectations refer to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedRun {
-    /// Path of the run directory or of its `report.json`, relative to the gate file.
+    /// Path of the run directory, of its `report.json`, or of a folder of certified runs (sessions), relative to the gate
+    /// file.
     pub path: String,
     /// Build of that run to compare with; absent: the build of the same name as the judged one, else its only one.
     pub build: Option<String>,
