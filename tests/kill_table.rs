@@ -164,14 +164,14 @@ repeats    = 5
 expect     = { answer_tokens = "within 10 % of incumbent" }
 "#;
 
-/// Runs the gate under every fault, two at a time: each takes half a core.
+/// Runs the gate under every fault, four at a time: each takes a fifth of a core.
 fn all() -> Vec<Run> {
     let rows: Vec<&str> = std::iter::once("")
         .chain(FAULTS.iter().map(|f| f.0))
         .collect();
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::<(usize, Run)>::new()));
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        for _ in 0..4 {
             scope.spawn(|| {
                 while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let at = rows.iter().position(|r| r == row).unwrap();

@@ -5,6 +5,7 @@ use regex::Regex;
 
 use crate::evidence::absence::Sighting;
 use crate::evidence::count;
+use crate::evidence::environ::Environ;
 use crate::evidence::packages::same_name;
 use crate::evidence::resident::Resident;
 use crate::evidence::window::{Residents, Window};
@@ -45,7 +46,7 @@ const ROW: &[Key] = &[
         name: "pattern",
         takes: Takes::Text,
         default: Default::Required,
-        about: "Regular expression; for `text` the text itself, for `altered` the package's name.",
+        about: "Regular expression; for `text` the text itself, for `altered` the package's name, for `variable` `NAME` or `NAME=VALUE`, each side a pattern.",
     },
     Key {
         name: "file",
@@ -277,7 +278,7 @@ fn seen(view: &View<'_>, window: &Window, row: &Params, place: usize) -> Sightin
         }),
         Some("altered") => in_workers(residents, expected, |r| altered(r, pattern)),
         _ => in_workers(residents, expected, |r| match &r.environ {
-            Sighting::Seen { value } => count::count_variables(value, &regex, None),
+            Sighting::Seen { value } => variables(value, pattern),
             Sighting::Absent(absent) => Sighting::Absent(absent.clone()),
         }),
     }
@@ -309,6 +310,18 @@ fn in_workers(
             "no worker process was found",
             "run sekimon on the seat's host",
         ),
+    }
+}
+
+/// Variables by `NAME` or `NAME=VALUE`, each side a pattern.
+fn variables(environ: &Environ, pattern: &str) -> Sighting<u64> {
+    let (name, value) = match pattern.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (pattern, None),
+    };
+    match (Regex::new(name), value.map(Regex::new).transpose()) {
+        (Ok(name), Ok(value)) => count::count_variables(environ, &name, value.as_ref()),
+        _ => Sighting::absent("the pattern does not compile", "mend the gate"),
     }
 }
 

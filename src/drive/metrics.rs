@@ -1,6 +1,6 @@
 //! One look at a seat's metrics, as text.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use super::client::Client;
@@ -58,6 +58,55 @@ impl fmt::Display for MetricsAbsence {
 
 impl std::error::Error for MetricsAbsence {}
 
+/// Where the metrics of one seat are: its own URL, and those of further API servers.
+#[derive(Debug, Clone)]
+pub struct Endpoints {
+    /// The seat's own.
+    pub own: Client,
+    /// Of further API servers that count for themselves.
+    pub further: Vec<Client>,
+}
+
+impl Endpoints {
+    /// The text of all of them as one: samples of the nth further endpoint carry `sekimon_endpoint="n"`, so that a counter
+    /// is the sum over its samples and no two of them are the same series.
+    ///
+    /// # Errors
+    /// Why one of them has no text, with its URL: a sum with a hole would be a wrong number.
+    pub async fn scrape(
+        &self,
+        dialect: &Dialect,
+        deadline: Duration,
+    ) -> Result<String, MetricsAbsence> {
+        let mut text = scrape(&self.own, dialect, deadline).await?;
+        for (at, client) in self.further.iter().enumerate() {
+            let more = scrape(client, dialect, deadline).await?;
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            more.lines()
+                .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
+                .for_each(|line| labelled(&mut text, line, at + 1));
+        }
+        Ok(text)
+    }
+}
+
+/// Appends one sample with the number of its endpoint as a label.
+fn labelled(text: &mut String, line: &str, endpoint: usize) {
+    let end_of_name = line
+        .find(|c: char| c == '{' || c.is_whitespace())
+        .unwrap_or(line.len());
+    let (name, rest) = line.split_at(end_of_name);
+    let _ = match rest.strip_prefix('{') {
+        Some(labels) if labels.starts_with('}') => {
+            writeln!(text, "{name}{{sekimon_endpoint=\"{endpoint}\"{labels}")
+        }
+        Some(labels) => writeln!(text, "{name}{{sekimon_endpoint=\"{endpoint}\",{labels}"),
+        None => writeln!(text, "{name}{{sekimon_endpoint=\"{endpoint}\"}}{rest}"),
+    };
+}
+
 /// The text of the seat's metrics at this moment.
 pub async fn scrape(
     client: &Client,
@@ -111,5 +160,31 @@ impl MetricsAbsence {
             Self::Http(fault) => fault.is_infra() || matches!(fault.kind, FaultKind::TooLarge(_)),
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::exposition::Exposition;
+    use crate::judge::movement::total;
+
+    #[test]
+    fn samples_of_a_further_endpoint_are_summed_and_stay_apart() {
+        let mut text = "calls_total{rank=\"0\"} 3\nup 1\n".to_owned();
+        for line in ["calls_total{rank=\"0\"} 4", "up 1", "empty{} 2"] {
+            labelled(&mut text, line, 1);
+        }
+        assert_eq!(
+            text.lines().skip(2).collect::<Vec<_>>(),
+            [
+                "calls_total{sekimon_endpoint=\"1\",rank=\"0\"} 4",
+                "up{sekimon_endpoint=\"1\"} 1",
+                "empty{sekimon_endpoint=\"1\"} 2",
+            ]
+        );
+        let exposition = Exposition::parse(&text);
+        assert_eq!(total(&exposition, "calls_total"), Some(7.0));
+        assert_eq!(total(&exposition, "up"), Some(2.0));
     }
 }

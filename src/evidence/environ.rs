@@ -34,6 +34,9 @@ const PER_RANK: &[&str] = &[
     "SGLANG_DP_RANK",
     "VLLM_HOST_IP",
     "HOSTNAME",
+    // vLLM draws these anew for each data-parallel engine.
+    "VLLM_DIST_IDENT",
+    "VLLM_OBJECT_STORAGE_SHM_BUFFER_NAME",
     // Which cores a rank is bound to.
     "GOMP_CPU_AFFINITY",
     "KMP_AFFINITY",

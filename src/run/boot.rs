@@ -10,6 +10,7 @@ use crate::archive::rundir::RunDir;
 use crate::dialect::Dialect;
 use crate::drive::cancel::Cancel;
 use crate::drive::client::{Client, ClientOptions, Secret};
+use crate::drive::metrics::Endpoints;
 use crate::drive::recognise::{Expected, Recognised, wait_ready};
 use crate::evidence::redaction::{EnvValue, EnvVar, redact_arguments};
 use crate::evidence::window::{Boot, LogWitness};
@@ -37,6 +38,18 @@ pub struct Stage {
     pub log_broken: bool,
     /// Whether its processes were looked into.
     pub looked_into: bool,
+    /// Clients of further API servers whose metrics belong to the seat.
+    pub further: Vec<Client>,
+}
+
+impl Stage {
+    /// Where its metrics are.
+    pub fn endpoints(&self) -> Endpoints {
+        Endpoints {
+            own: self.client.clone(),
+            further: self.further.clone(),
+        }
+    }
 }
 
 /// The hand on a boot's log.
@@ -186,6 +199,7 @@ pub async fn bring(
     };
     Ok(Stage {
         boot,
+        further: further(context, dialect)?,
         client: place.client,
         dialect,
         launched,
@@ -202,6 +216,18 @@ fn no_log(starts: bool) -> String {
         "the gate names no `log` for the seat; give `[seat] log = { file = … }` or `{ docker = … }`"
             .into()
     }
+}
+
+/// Clients of the further metrics URLs, each as the gate names it or with the dialect's metrics path at its end.
+fn further(context: Context<'_>, dialect: &Dialect) -> Result<Vec<Client>, String> {
+    let path = dialect.metrics.as_ref().map_or("", |m| m.path);
+    let urls = context.gate.seat.metrics.iter();
+    urls.map(|url| {
+        let mut options = ClientOptions::new(url.trim_end_matches('/').trim_end_matches(path));
+        options.api_key = context.api_key.cloned();
+        Client::new(options).map_err(|e| format!("`{url}`: {e}"))
+    })
+    .collect()
 }
 
 /// Where a boot answers.

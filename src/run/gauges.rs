@@ -7,8 +7,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::dialect::Dialect;
-use crate::drive::client::Client;
-use crate::drive::metrics::scrape;
+use crate::drive::metrics::Endpoints;
 use crate::evidence::exposition::Exposition;
 use crate::evidence::window::GaugeSample;
 use crate::judge::movement::total;
@@ -31,13 +30,13 @@ pub struct Sampler {
 
 impl Sampler {
     /// Begins to sample; nothing is sampled from a dialect without metrics.
-    pub fn start(client: Client, dialect: &'static Dialect, opened: Instant) -> Self {
+    pub fn start(endpoints: Endpoints, dialect: &'static Dialect, opened: Instant) -> Self {
         let samples = Arc::new(Mutex::new(Vec::new()));
         let kept = samples.clone();
         let task = tokio::spawn(async move {
             sleep(FIRST).await;
             while kept.lock().unwrap_or_else(PoisonError::into_inner).len() < KEPT {
-                if let Some(sample) = sample(&client, dialect, opened).await {
+                if let Some(sample) = sample(&endpoints, dialect, opened).await {
                     kept.lock()
                         .unwrap_or_else(PoisonError::into_inner)
                         .push(sample);
@@ -56,13 +55,13 @@ impl Sampler {
 }
 
 async fn sample(
-    client: &Client,
+    endpoints: &Endpoints,
     dialect: &'static Dialect,
     opened: Instant,
 ) -> Option<GaugeSample> {
     let metrics = dialect.metrics.as_ref()?;
     let at_s = opened.elapsed().as_secs_f64();
-    let text = scrape(client, dialect, DEADLINE).await.ok()?;
+    let text = endpoints.scrape(dialect, DEADLINE).await.ok()?;
     let exposition = Exposition::parse(&text);
     let read =
         |names: crate::dialect::Names| names.iter().find_map(|name| total(&exposition, name));

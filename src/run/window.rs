@@ -9,7 +9,6 @@ use super::boot::{LogHand, Stage};
 use super::gauges::Sampler;
 use super::residents;
 use crate::archive::rundir::{ArchiveError, RunDir};
-use crate::drive::metrics::scrape;
 use crate::evidence::absence::{Absent, Sighting};
 use crate::evidence::exchange::Exchange;
 use crate::evidence::exposition::Exposition;
@@ -88,7 +87,7 @@ impl<'a> Open<'a> {
             before,
             mark,
             pins,
-            sampler: Sampler::start(stage.client.clone(), stage.dialect, opened),
+            sampler: Sampler::start(stage.endpoints(), stage.dialect, opened),
             gpu,
             incidents,
         })
@@ -176,7 +175,7 @@ async fn mark(stage: &mut Stage, incidents: &mut Vec<String>) -> Option<LogMark>
 }
 
 async fn take(dir: &RunDir, stage: &Stage, file: &str) -> Result<Scrape, ArchiveError> {
-    match scrape(&stage.client, stage.dialect, SCRAPE).await {
+    match stage.endpoints().scrape(stage.dialect, SCRAPE).await {
         Ok(text) => keep(dir, file, text),
         Err(absence) => Ok(Scrape::Absent {
             why: absence.to_string(),
@@ -220,7 +219,7 @@ async fn settled(
         .map_or(&[][..], |m| m.generation_tokens);
     let started = Instant::now();
     loop {
-        let text = match scrape(&stage.client, stage.dialect, SCRAPE).await {
+        let text = match stage.endpoints().scrape(stage.dialect, SCRAPE).await {
             Ok(text) => text,
             Err(absence) => {
                 return Ok(Scrape::Absent {
