@@ -71,8 +71,13 @@ fn has_beginning(dialect: &'static Dialect, bytes: &[u8]) -> bool {
 impl Stretch<'_> {
     /// How often a pattern is printed, by rank; absent when the pattern does not compile (the reader of the gate refuses such).
     pub fn count(&self, pattern: &str, except: Option<&str>) -> Option<Count> {
+        self.count_in(Part::Message, pattern, except)
+    }
+
+    /// The same in another part of each line.
+    pub fn count_in(&self, part: Part, pattern: &str, except: Option<&str>) -> Option<Count> {
         let except: Vec<&str> = except.into_iter().collect();
-        let search = Search::new(pattern, &except, Part::Message).ok()?;
+        let search = Search::new(pattern, &except, part).ok()?;
         let counted = LogReader::new(self.dialect)
             .count(self.bytes, &[search], &self.ranks)
             .ok()?;

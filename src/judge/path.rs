@@ -101,7 +101,9 @@ fn announced(view: &View<'_>, claim: &LineClaim, window: &Window) -> ProofItem {
     let Some(stretch) = log::stretch(view, window, claim.when) else {
         return no_log(view, window, Tier::Announced, expected);
     };
-    let count = stretch.count(&claim.pattern, None).unwrap_or_default();
+    let count = stretch
+        .count_in(claim.part, &claim.pattern, None)
+        .unwrap_or_default();
     let seen_on = ranks_seen(&count, ranks);
     let holds = match claim.on {
         Count::Each(Scope::EveryRank) => Some(seen_on.len() == ranks.total() as usize),

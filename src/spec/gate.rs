@@ -7,7 +7,7 @@ use super::expect::Expectation;
 use super::kind::{Kind, Params};
 use crate::dialect::{Dialect, Scope};
 
-pub use crate::dialect::Ranks;
+pub use crate::dialect::{Part, Ranks};
 
 /// What must hold before a build may take the seat.
 #[derive(Debug, Clone)]
@@ -128,8 +128,10 @@ pub struct PathSpec {
 /// A log line that must be seen.
 #[derive(Debug, Clone)]
 pub struct LineClaim {
-    /// Regular expression on the message.
+    /// Regular expression.
     pub pattern: String,
+    /// Which part of a line it is held against: the message, or the whole record with its source file.
+    pub part: Part,
     /// How many times.
     pub on: Count,
     /// Between which moments.

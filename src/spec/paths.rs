@@ -3,7 +3,9 @@
 use regex::Regex;
 
 use super::faults::line_of;
-use super::gate::{Count, CounterClaim, LineClaim, PathSpec, RefutingLine, ResidentClaim, When};
+use super::gate::{
+    Count, CounterClaim, LineClaim, Part, PathSpec, RefutingLine, ResidentClaim, When,
+};
 use super::presets;
 use super::read::Places;
 use super::scalar;
@@ -158,6 +160,7 @@ fn announced(table: Walk<'_, '_>, ledger: &Ledger) -> Option<LineClaim> {
     let shown = examples(ledger, &table, line.as_deref().unwrap_or("$^"), None);
     table.close(&[]);
     Some(LineClaim {
+        part: Part::Message,
         pattern: line?,
         on: on?,
         when,

@@ -5,7 +5,7 @@ use toml::de::DeValue;
 use super::gate::{Count, CounterClaim, LineClaim, PathSpec, RefutingLine, When};
 use super::scalar;
 use super::walk::{self, Ledger, Node, Walk};
-use crate::dialect::{DIALECTS, Dialect, Preset, Scope};
+use crate::dialect::{DIALECTS, Dialect, Part, Preset, Scope};
 
 pub(super) fn presets(
     walk: &Walk<'_, '_>,
@@ -89,8 +89,11 @@ fn either(preset: &Preset) -> Option<LineClaim> {
         texts.map(ToString::to_string).collect()
     };
     let alone = lines.len() == 1;
+    // A version that says it in its source file's name alone wants the whole record for all of them.
+    let record = lines.iter().any(|l| l.part == Part::Record);
     Some(LineClaim {
         pattern,
+        part: if record { Part::Record } else { Part::Message },
         on: if every_rank {
             Count::Each(Scope::EveryRank)
         } else {
