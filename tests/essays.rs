@@ -88,11 +88,15 @@ fn each_external_figure_gets_the_verdict_that_it_deserves() {
 }
 
 fn essays(fault: &str) -> seat::Run {
+    seat::run("essays", &essays_gate(fault))
+}
+
+fn essays_gate(fault: &str) -> String {
     let fault = match fault {
         "" => String::new(),
         fault => format!(", \"--fault\", \"{fault}\""),
     };
-    let gate = format!(
+    format!(
         r#"
 title = "essays"
 [seat]
@@ -124,14 +128,36 @@ max_tokens = 640
 repeats = 5
 expect = {{ answer_tokens = "within 10 % of incumbent" }}
 "#
-    );
-    seat::run("essays", &gate)
+    )
 }
 
 #[test]
 fn a_healthy_seat_ends_its_essays_and_writes_as_much_as_the_incumbent() {
     let run = essays("");
     assert_eq!(run.verdict(), "pass", "{}", run.account());
+}
+
+#[test]
+fn every_fault_of_the_drill_kills_essays_lengths_canaries_and_external_figures() {
+    let gate = essays_gate("")
+        + &check(
+            "parity",
+            "command = [\"sh\", \"-c\", \"echo 171 cases\"]\nformat = \"text\"\nread = [{ figure = \"cases\", pattern = '(\\d+) cases' }]\nexpect = { cases = \"= 171 cases\" }",
+        )
+        + "\n[[check]]\nkind = \"canary\"\nbuilds = [\"candidate\"]\nrepeats = 3\nallowance = \"20 %\"\n";
+    let run = seat::run("drilled", &gate);
+    let file = run.dir.join("gate.toml");
+    let out = seat::sekimon(&[
+        "drill",
+        file.to_str().unwrap(),
+        "--run",
+        run.dir.to_str().unwrap(),
+    ]);
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert!(said.contains("survivors: 0"), "{said}\n{}", run.account());
+    for fault in ["essay-cut", "essay-looped", "canary-moved", "tool-unread"] {
+        assert!(said.contains(fault), "`{fault}` was not drilled\n{said}");
+    }
 }
 
 #[test]

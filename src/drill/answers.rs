@@ -49,6 +49,41 @@ pub(super) fn cut(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
     })
 }
 
+/// The first answer of each window was cut at `max_tokens`.
+pub(super) fn cut_at_limit(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    first(evidence, target, |e| {
+        e.finish_reason = Some("length".into())
+    })
+}
+
+/// The first answer of each window says one thing over and over.
+pub(super) fn loop_one(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    first(evidence, target, |e| e.text = "and so on ".repeat(60))
+}
+
+/// The last window of each case decodes a fifth slower.
+pub(super) fn slow_down(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    let Some(last) = windows(evidence, target).last() else {
+        return done_if(false, NO_ANSWERS);
+    };
+    for exchange in &mut last.exchanges {
+        if let (Some(first), Some(end)) = (exchange.first_token_s, &mut exchange.last_token_s) {
+            *end = first + (*end - first) * 1.25;
+        }
+    }
+    done_if(!last.exchanges.is_empty(), NO_ANSWERS)
+}
+
+/// Nothing was written down beside the requests.
+pub(super) fn forget_results(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
+    let mut changed = false;
+    for window in windows(evidence, target) {
+        changed |= !window.results.is_empty();
+        window.results.clear();
+    }
+    done_if(changed, "the window holds no results")
+}
+
 /// Answers of a quarter of their tokens.
 pub(super) fn shorten(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
     each(evidence, target, |e| {

@@ -88,7 +88,11 @@ fn traffic(check: &Check) -> bool {
 
 /// Checks of what was answered, by traffic of ours.
 fn answered(check: &Check) -> bool {
-    traffic(check) || is(check, &["agreement", "repeat", "greedy_audit"])
+    traffic(check)
+        || is(
+            check,
+            &["agreement", "repeat", "greedy_audit", "essays", "length"],
+        )
 }
 
 fn audit(check: &Check) -> bool {
@@ -200,7 +204,7 @@ pub static FAULTS: &[Fault] = &[
     Fault {
         name: "usage-missing",
         about: "no answer carries usage",
-        concerns: traffic,
+        concerns: |c| traffic(c) || is(c, &["essays", "length"]),
         inject: answers::drop_usage,
     },
     Fault {
@@ -218,7 +222,7 @@ pub static FAULTS: &[Fault] = &[
     Fault {
         name: "early-stop",
         about: "answers end after a quarter of their tokens",
-        concerns: speed,
+        concerns: |c| speed(c) || is(c, &["length"]),
         inject: answers::shorten,
     },
     Fault {
@@ -370,6 +374,30 @@ pub static FAULTS: &[Fault] = &[
         about: "neither log nor metrics tell the KV window",
         concerns: |c| is(c, &["kv_window"]),
         inject: log::hide_kv,
+    },
+    Fault {
+        name: "essay-cut",
+        about: "one essay in each window is cut at its limit",
+        concerns: |c| is(c, &["essays"]),
+        inject: answers::cut_at_limit,
+    },
+    Fault {
+        name: "essay-looped",
+        about: "one essay in each window ends in a loop",
+        concerns: |c| is(c, &["essays"]),
+        inject: answers::loop_one,
+    },
+    Fault {
+        name: "canary-moved",
+        about: "the machine became a fifth slower under the measurement",
+        concerns: |c| is(c, &["canary"]),
+        inject: answers::slow_down,
+    },
+    Fault {
+        name: "tool-unread",
+        about: "the result of another tool cannot be read",
+        concerns: |c| is(c, &["external"]),
+        inject: answers::forget_results,
     },
     Fault {
         name: "unwell",
