@@ -10,7 +10,7 @@ use crate::judge::verdict::Verdict;
 use crate::plan::task::{Ids, Prompts, Task};
 use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
-use crate::spec::kind::{FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed};
+use crate::spec::kind::{Declaration, FigureKind, Judged, Kind, KindFault, Params, ProofNeed};
 
 /// The kind.
 #[derive(Debug)]
@@ -51,29 +51,18 @@ const FIGURES: &[FigureKind] = &[
     },
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "accept_length",
+    about: "Mean tokens per verification step by language and concurrency, from counter deltas inside the measured window.",
+    keys: traffic::KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::Required,
+    repeats: 5,
+};
+
 impl Kind for AcceptLength {
-    fn name(&self) -> &'static str {
-        "accept_length"
-    }
-
-    fn about(&self) -> &'static str {
-        "Mean tokens per verification step by language and concurrency, from counter deltas inside the measured window."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        traffic::KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::Required
-    }
-
-    fn default_repeats(&self) -> u32 {
-        5
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn cells(&self, params: &Params) -> Vec<String> {

@@ -15,7 +15,7 @@ use crate::plan::{Planned, Slot, WindowWish};
 use crate::quality::agreement::{Agreement, hazard};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Takes,
 };
 
 /// The kind.
@@ -89,32 +89,21 @@ const KEYS: &[Key] = &[
     traffic::KEYS[5],
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "agreement",
+    about: "Common beginning of greedy answers with the incumbent's, held against the incumbent's agreement with itself.",
+    keys: KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::Required,
+    repeats: 3,
+};
+
 impl Kind for Agreeing {
-    fn name(&self) -> &'static str {
-        "agreement"
-    }
-
-    fn about(&self) -> &'static str {
-        "Common beginning of greedy answers with the incumbent's, held against the incumbent's agreement with itself."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::Required
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     /// Three: one at a time the incumbent then answers twice on one boot and once on another.
-    fn default_repeats(&self) -> u32 {
-        3
-    }
-
     fn cells(&self, params: &Params) -> Vec<String> {
         traffic::cells(params)
     }

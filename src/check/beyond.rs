@@ -8,35 +8,24 @@ use crate::judge::sample::{Concludes, Conclusion, View};
 use crate::plan::task::{Ids, Prompts, Task};
 use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
-use crate::spec::kind::{FigureKind, Key, Kind, KindFault, Params, ProofNeed, Read as _};
+use crate::spec::kind::{Declaration, Kind, KindFault, Params, ProofNeed, Read as _};
 
 /// The kind.
 #[derive(Debug)]
 pub(super) struct Beyond;
 
+const DECLARATION: Declaration = Declaration {
+    name: "beyond",
+    about: "One stream more than each of `streams`: the path must still be taken one step beyond the recipe, or the gate says where it leaves.",
+    keys: traffic::KEYS,
+    figures: &[],
+    proof: ProofNeed::Required,
+    repeats: 1,
+};
+
 impl Kind for Beyond {
-    fn name(&self) -> &'static str {
-        "beyond"
-    }
-
-    fn about(&self) -> &'static str {
-        "One stream more than each of `streams`: the path must still be taken one step beyond the recipe, or the gate says where it leaves."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        traffic::KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        &[]
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::Required
-    }
-
-    fn default_repeats(&self) -> u32 {
-        1
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn cells(&self, params: &Params) -> Vec<String> {

@@ -13,7 +13,8 @@ use crate::plan::task::{Ids, Load, Prompts, Task};
 use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _,
+    Takes,
 };
 use crate::stats::drift::{self, Movement};
 
@@ -57,30 +58,19 @@ const KEYS: &[Key] = &[
     },
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "canary",
+    about: "One small fixed workload between the other windows: when its rate moves, the machine drifted and the gate is INCONCLUSIVE.",
+    keys: KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::None,
+    // A reading beside each repeat of a throughput check, which has seven.
+    repeats: 7,
+};
+
 impl Kind for Canary {
-    fn name(&self) -> &'static str {
-        "canary"
-    }
-
-    fn about(&self) -> &'static str {
-        "One small fixed workload between the other windows: when its rate moves, the machine drifted and the gate is INCONCLUSIVE."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::None
-    }
-
-    fn default_repeats(&self) -> u32 {
-        // A reading beside each repeat of a throughput check, which has seven.
-        7
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn cells(&self, params: &Params) -> Vec<String> {
@@ -181,6 +171,7 @@ mod tests {
                 first_token_s: Some(1.0),
                 last_token_s: Some(1.0 + 64.0 / rate),
                 first_chunk_tokens: Some(1),
+                token_chunks: 8,
                 ..answer("p", "text", Some(&[1; 65]))
             };
             hand.window("canary/en/1", "candidate", vec![reading]);

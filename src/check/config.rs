@@ -17,7 +17,8 @@ use crate::plan::task::Task;
 use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _,
+    Takes,
 };
 
 /// The kind.
@@ -69,33 +70,18 @@ const KEYS: &[Key] = &[Key {
     about: "The table.",
 }];
 
+const DECLARATION: Declaration = Declaration {
+    name: "config",
+    about: "Counts mounts, variables, arguments, log lines, libraries and texts in files of the serving processes against what they must be.",
+    keys: KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::None,
+    repeats: 1,
+};
+
 impl Kind for Config {
-    fn name(&self) -> &'static str {
-        "config"
-    }
-
-    fn about(&self) -> &'static str {
-        "Counts mounts, variables, arguments, log lines, libraries and texts in files of the serving processes against what they must be."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::None
-    }
-
-    fn default_repeats(&self) -> u32 {
-        1
-    }
-
-    fn cells(&self, _params: &Params) -> Vec<String> {
-        vec![String::new()]
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn faults(&self, check: &Check, _gate: &Gate) -> Vec<KindFault> {

@@ -14,7 +14,8 @@ use crate::quality::essay::{Ending, ending};
 use crate::quality::needle::Answer;
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _,
+    Takes,
 };
 use crate::stats::alpha::Alpha;
 use crate::stats::proportion::{self, Count};
@@ -69,29 +70,18 @@ const KEYS: &[Key] = &[
     },
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "essays",
+    about: "Tasks that must end by themselves do; empty, cut, think-only, looped and stopped answers are told apart.",
+    keys: KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::Required,
+    repeats: 1,
+};
+
 impl Kind for Essays {
-    fn name(&self) -> &'static str {
-        "essays"
-    }
-
-    fn about(&self) -> &'static str {
-        "Tasks that must end by themselves do; empty, cut, think-only, looped and stopped answers are told apart."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::Required
-    }
-
-    fn default_repeats(&self) -> u32 {
-        1
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn cells(&self, params: &Params) -> Vec<String> {

@@ -13,7 +13,8 @@ use crate::plan::task::{ExternalTask, Task};
 use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _,
+    Takes,
 };
 
 /// The kind.
@@ -139,33 +140,18 @@ const KEYS: &[Key] = &[
     },
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "external",
+    about: "Figures that another tool made, from a command run now or a result file with its hash and age; shown as external.",
+    keys: KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::None,
+    repeats: 1,
+};
+
 impl Kind for External {
-    fn name(&self) -> &'static str {
-        "external"
-    }
-
-    fn about(&self) -> &'static str {
-        "Figures that another tool made, from a command run now or a result file with its hash and age; shown as external."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::None
-    }
-
-    fn default_repeats(&self) -> u32 {
-        1
-    }
-
-    fn cells(&self, _params: &Params) -> Vec<String> {
-        vec![String::new()]
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn faults(&self, check: &Check, _gate: &Gate) -> Vec<KindFault> {

@@ -14,7 +14,8 @@ use crate::plan::task::{AuditTask, Ids, Load, Prompts, Task};
 use crate::plan::{Planned, Slot, Turn, WindowWish};
 use crate::spec::gate::{Check, Gate, Occupancy};
 use crate::spec::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _,
+    Takes,
 };
 
 /// The kind.
@@ -84,29 +85,18 @@ const KEYS: &[Key] = &[
     },
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "greedy_audit",
+    about: "Greedy answers of the judged build scored by a build without speculation: each token the likeliest, or a near tie.",
+    keys: KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::Required,
+    repeats: 1,
+};
+
 impl Kind for GreedyAudit {
-    fn name(&self) -> &'static str {
-        "greedy_audit"
-    }
-
-    fn about(&self) -> &'static str {
-        "Greedy answers of the judged build scored by a build without speculation: each token the likeliest, or a near tie."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::Required
-    }
-
-    fn default_repeats(&self) -> u32 {
-        1
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn cells(&self, params: &Params) -> Vec<String> {

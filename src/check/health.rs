@@ -7,9 +7,8 @@ use crate::judge::sample::{Concludes, Conclusion, Measured, Sample, View};
 use crate::judge::verdict::Verdict;
 use crate::plan::task::Task;
 use crate::plan::{Planned, Slot, WindowWish};
-use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, ProofNeed, Read as _, Takes,
 };
 
 /// The kind.
@@ -46,37 +45,18 @@ const CRASHES: &[(&str, &str)] = &[
     ),
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "health",
+    about: "The seat answers, offers the model, and its log holds no crash and no line that forbids acceptance (synthetic acceptance, dummy weights).",
+    keys: KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::None,
+    repeats: 1,
+};
+
 impl Kind for Health {
-    fn name(&self) -> &'static str {
-        "health"
-    }
-
-    fn about(&self) -> &'static str {
-        "The seat answers, offers the model, and its log holds no crash and no line that forbids acceptance (synthetic acceptance, dummy weights)."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::None
-    }
-
-    fn default_repeats(&self) -> u32 {
-        1
-    }
-
-    fn cells(&self, _params: &Params) -> Vec<String> {
-        vec![String::new()]
-    }
-
-    fn faults(&self, _check: &Check, _gate: &Gate) -> Vec<KindFault> {
-        Vec::new()
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 }
 

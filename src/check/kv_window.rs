@@ -10,7 +10,8 @@ use crate::plan::task::Task;
 use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _,
+    Takes,
 };
 
 /// The kind.
@@ -70,33 +71,18 @@ const KEYS: &[Key] = &[
     geometry("rope_dim", "For MLA models: elements of the rotary part."),
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "kv_window",
+    about: "Tokens (and GiB) of KV cache that the boot reports: a floor, and the drift against another build or a certified run.",
+    keys: KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::None,
+    repeats: 1,
+};
+
 impl Kind for KvWindow {
-    fn name(&self) -> &'static str {
-        "kv_window"
-    }
-
-    fn about(&self) -> &'static str {
-        "Tokens (and GiB) of KV cache that the boot reports: a floor, and the drift against another build or a certified run."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::None
-    }
-
-    fn default_repeats(&self) -> u32 {
-        1
-    }
-
-    fn cells(&self, _params: &Params) -> Vec<String> {
-        vec![String::new()]
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn faults(&self, check: &Check, gate: &Gate) -> Vec<KindFault> {

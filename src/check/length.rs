@@ -13,7 +13,7 @@ use crate::plan::{Planned, Slot, WindowWish};
 use crate::quality::needle::is_cut;
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Takes,
 };
 
 /// The kind.
@@ -66,29 +66,18 @@ const KEYS: &[Key] = &[
     },
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "length",
+    about: "Answers that end by themselves are as long as those of the certified run: a build that says less looks faster.",
+    keys: KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::Required,
+    repeats: 7,
+};
+
 impl Kind for Length {
-    fn name(&self) -> &'static str {
-        "length"
-    }
-
-    fn about(&self) -> &'static str {
-        "Answers that end by themselves are as long as those of the certified run: a build that says less looks faster."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::Required
-    }
-
-    fn default_repeats(&self) -> u32 {
-        7
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn cells(&self, params: &Params) -> Vec<String> {

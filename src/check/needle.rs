@@ -12,7 +12,8 @@ use crate::plan::task::{NeedleContent, NeedleTask, Route, Task};
 use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _,
+    Takes,
 };
 
 /// The kind.
@@ -114,29 +115,18 @@ const KEYS: &[Key] = &[
 /// Prompt length of the controls: long enough for haystack and decoys, short enough for any model.
 const CONTROL_TOKENS: u64 = 1024;
 
+const DECLARATION: Declaration = Declaration {
+    name: "needle",
+    about: "A fact in a long prompt of exact length, repeated by the answer: scored strictly, with cold TTFT, truncation and cached prefixes detected.",
+    keys: KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::Required,
+    repeats: 1,
+};
+
 impl Kind for Needle {
-    fn name(&self) -> &'static str {
-        "needle"
-    }
-
-    fn about(&self) -> &'static str {
-        "A fact in a long prompt of exact length, repeated by the answer: scored strictly, with cold TTFT, truncation and cached prefixes detected."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::Required
-    }
-
-    fn default_repeats(&self) -> u32 {
-        1
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn cells(&self, params: &Params) -> Vec<String> {

@@ -5,9 +5,8 @@ use crate::judge::sample::{Concludes, Conclusion, Measured, Sample, View};
 use crate::judge::verdict::Verdict;
 use crate::plan::task::{PackTask, Task};
 use crate::plan::{Planned, Slot, WindowWish};
-use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, ProofNeed, Read as _, Takes,
 };
 
 /// The kind.
@@ -38,37 +37,18 @@ const KEYS: &[Key] = &[
     },
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "pack",
+    about: "The model pack is the certified one, no link leaves it or dangles, and nothing that a restart would need is missing.",
+    keys: KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::None,
+    repeats: 1,
+};
+
 impl Kind for Pack {
-    fn name(&self) -> &'static str {
-        "pack"
-    }
-
-    fn about(&self) -> &'static str {
-        "The model pack is the certified one, no link leaves it or dangles, and nothing that a restart would need is missing."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::None
-    }
-
-    fn default_repeats(&self) -> u32 {
-        1
-    }
-
-    fn cells(&self, _params: &Params) -> Vec<String> {
-        vec![String::new()]
-    }
-
-    fn faults(&self, _check: &Check, _gate: &Gate) -> Vec<KindFault> {
-        Vec::new()
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 }
 

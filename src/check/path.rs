@@ -5,35 +5,24 @@ use crate::judge::sample::{Concludes, Conclusion, View};
 use crate::plan::task::{Ids, Prompts, Task};
 use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
-use crate::spec::kind::{FigureKind, Key, Kind, KindFault, Params, ProofNeed};
+use crate::spec::kind::{Declaration, Kind, KindFault, Params, ProofNeed};
 
 /// The kind.
 #[derive(Debug)]
 pub(super) struct Path;
 
+const DECLARATION: Declaration = Declaration {
+    name: "path",
+    about: "Drives the workload and asks only whether the path was taken: lines on every rank, counters inside the window, nothing refuting.",
+    keys: traffic::KEYS,
+    figures: &[],
+    proof: ProofNeed::Required,
+    repeats: 1,
+};
+
 impl Kind for Path {
-    fn name(&self) -> &'static str {
-        "path"
-    }
-
-    fn about(&self) -> &'static str {
-        "Drives the workload and asks only whether the path was taken: lines on every rank, counters inside the window, nothing refuting."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        traffic::KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        &[]
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::Required
-    }
-
-    fn default_repeats(&self) -> u32 {
-        1
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn cells(&self, params: &Params) -> Vec<String> {

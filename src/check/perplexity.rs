@@ -11,7 +11,8 @@ use crate::plan::task::{Control, ScoreTask, Task};
 use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _,
+    Takes,
 };
 
 /// The kind.
@@ -76,29 +77,18 @@ const KEYS: &[Key] = &[
     },
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "perplexity",
+    about: "Perplexity of a fixed text by prompt logprobs, speculation proven off, guarded against zeroed, shifted and order-dependent logprobs.",
+    keys: KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::Required,
+    repeats: 1,
+};
+
 impl Kind for Perplexity {
-    fn name(&self) -> &'static str {
-        "perplexity"
-    }
-
-    fn about(&self) -> &'static str {
-        "Perplexity of a fixed text by prompt logprobs, speculation proven off, guarded against zeroed, shifted and order-dependent logprobs."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::Required
-    }
-
-    fn default_repeats(&self) -> u32 {
-        1
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn cells(&self, params: &Params) -> Vec<String> {

@@ -12,7 +12,8 @@ use crate::plan::{Planned, Slot, WindowWish};
 use crate::quality::agreement::unique;
 use crate::spec::gate::{Check, Gate};
 use crate::spec::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _,
+    Takes,
 };
 
 /// The kind.
@@ -63,29 +64,18 @@ const KEYS: &[Key] = &[
     traffic::KEYS[5],
 ];
 
+const DECLARATION: Declaration = Declaration {
+    name: "repeat",
+    about: "The same greedy request n times: how many different answers come.",
+    keys: KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::Required,
+    repeats: 1,
+};
+
 impl Kind for Repeat {
-    fn name(&self) -> &'static str {
-        "repeat"
-    }
-
-    fn about(&self) -> &'static str {
-        "The same greedy request n times: how many different answers come."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::Required
-    }
-
-    fn default_repeats(&self) -> u32 {
-        1
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn cells(&self, params: &Params) -> Vec<String> {

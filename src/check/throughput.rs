@@ -7,7 +7,9 @@ use crate::plan::task::{Ids, Load, Prompts, Task};
 use crate::plan::{Planned, Slot, WindowWish};
 use crate::spec::expect::Expectation;
 use crate::spec::gate::{Check, Gate};
-use crate::spec::kind::{FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _};
+use crate::spec::kind::{
+    Declaration, FigureKind, Judged, Kind, KindFault, Params, ProofNeed, Read as _,
+};
 use crate::stats::alpha::Alpha;
 use crate::stats::order;
 
@@ -66,29 +68,18 @@ const fn ttft_percentile(name: &'static str, q: f64, about: &'static str) -> Fig
     }
 }
 
+const DECLARATION: Declaration = Declaration {
+    name: "throughput",
+    about: "Tokens per second by workload and number of streams, counted from usage and held against the server's own counters.",
+    keys: traffic::KEYS,
+    figures: FIGURES,
+    proof: ProofNeed::Required,
+    repeats: 7,
+};
+
 impl Kind for Throughput {
-    fn name(&self) -> &'static str {
-        "throughput"
-    }
-
-    fn about(&self) -> &'static str {
-        "Tokens per second by workload and number of streams, counted from usage and held against the server's own counters."
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        traffic::KEYS
-    }
-
-    fn figures(&self) -> &'static [FigureKind] {
-        FIGURES
-    }
-
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::Required
-    }
-
-    fn default_repeats(&self) -> u32 {
-        7
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
     }
 
     fn cells(&self, params: &Params) -> Vec<String> {

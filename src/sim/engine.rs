@@ -212,6 +212,7 @@ impl Stepper {
         }
         let mut ended = Vec::new();
         let mut written = 0;
+        let mut told = Vec::new();
         for (place, sequence) in self.running.iter_mut().enumerate() {
             if sequence.unread > 0 {
                 continue;
@@ -227,6 +228,7 @@ impl Stepper {
             if served.ended {
                 ended.push(place);
             }
+            told.push((sequence.events.clone(), served.event));
         }
         for place in ended.into_iter().rev() {
             self.running.remove(place);
@@ -236,6 +238,10 @@ impl Stepper {
         }
         self.counters
             .with(|c| c.iteration.add((prefill + written) as f64));
+        // Whoever reads an answer's end and then the counters must find the whole step counted.
+        for (events, event) in told {
+            let _ = events.send(event);
+        }
         self.declined(prefill, decoding);
         self.admit();
         self.duration(prefill, decoding)
@@ -310,13 +316,10 @@ impl Stepper {
 /// One decode step of one request; what it counts as.
 fn serve(sequence: &mut Sequence, options: &Options, counters: &Counters) -> Served {
     let step = sequence.step(options);
-    let served = Served {
-        tokens: step.tokens.len(),
-        ended: step.finished.is_some(),
-    };
-    let pace = sequence.pace(served.tokens);
+    let (tokens, ended) = (step.tokens.len(), step.finished.is_some());
+    let pace = sequence.pace(tokens);
     counters.with(|c| {
-        c.generated += served.tokens as u64;
+        c.generated += tokens as u64;
         match pace {
             Pace::First(seconds) => c.ttft.add(seconds),
             Pace::Later(seconds) => c.itl.add(seconds),
@@ -335,15 +338,20 @@ fn serve(sequence: &mut Sequence, options: &Options, counters: &Counters) -> Ser
             c.request_generated.add(sequence.written() as f64);
         }
     });
-    let _ = sequence.events.send(Event::Written {
-        tokens: step.tokens,
-        finish: step.finished,
-    });
-    served
+    Served {
+        tokens,
+        ended,
+        event: Event::Written {
+            tokens: step.tokens,
+            finish: step.finished,
+        },
+    }
 }
 
 /// What one decode step of one request came to.
 struct Served {
     tokens: usize,
     ended: bool,
+    /// To be told to the client when the step is counted.
+    event: Event,
 }

@@ -6,24 +6,67 @@ use std::collections::BTreeMap;
 
 use super::gate::{Check, Gate};
 
+/// What a kind declares once and for all.
+#[derive(Debug, Clone, Copy)]
+pub struct Declaration {
+    /// Name in a gate (`throughput`).
+    pub name: &'static str,
+    /// What it shows, in one sentence.
+    pub about: &'static str,
+    /// Keys of its own beside the common ones.
+    pub keys: &'static [Key],
+    /// Figures that it yields.
+    pub figures: &'static [FigureKind],
+    /// Whether its figures need a path proven.
+    pub proof: ProofNeed,
+    /// Repeats when the gate names none.
+    pub repeats: u32,
+}
+
 /// A kind of check, as the gate file knows it.
 pub trait Kind: Sync + std::fmt::Debug {
-    /// Name in a gate (`throughput`).
-    fn name(&self) -> &'static str;
-    /// What it shows, in one sentence.
-    fn about(&self) -> &'static str;
-    /// Keys of its own beside the common ones.
-    fn keys(&self) -> &'static [Key];
-    /// Figures that it yields.
-    fn figures(&self) -> &'static [FigureKind];
-    /// Whether its figures need a path proven.
-    fn proof(&self) -> ProofNeed;
-    /// Repeats when the gate names none.
-    fn default_repeats(&self) -> u32;
+    /// What it declares once and for all.
+    fn declaration(&self) -> &'static Declaration;
+
     /// Names of its cells under these params (`code/1`); one empty name for a kind of one cell.
-    fn cells(&self, params: &Params) -> Vec<String>;
+    fn cells(&self, _params: &Params) -> Vec<String> {
+        vec![String::new()]
+    }
+
     /// Faults that only the kind can see (a needle longer than the answer's room, a percentile with too few requests).
-    fn faults(&self, check: &Check, gate: &Gate) -> Vec<KindFault>;
+    fn faults(&self, _check: &Check, _gate: &Gate) -> Vec<KindFault> {
+        Vec::new()
+    }
+
+    /// Name in a gate.
+    fn name(&self) -> &'static str {
+        self.declaration().name
+    }
+
+    /// What it shows, in one sentence.
+    fn about(&self) -> &'static str {
+        self.declaration().about
+    }
+
+    /// Keys of its own beside the common ones.
+    fn keys(&self) -> &'static [Key] {
+        self.declaration().keys
+    }
+
+    /// Figures that it yields.
+    fn figures(&self) -> &'static [FigureKind] {
+        self.declaration().figures
+    }
+
+    /// Whether its figures need a path proven.
+    fn proof(&self) -> ProofNeed {
+        self.declaration().proof
+    }
+
+    /// Repeats when the gate names none.
+    fn default_repeats(&self) -> u32 {
+        self.declaration().repeats
+    }
 }
 
 /// Whether a figure of this kind may stand without a proven path.

@@ -2,7 +2,8 @@
 
 use super::gate::{Check, Gate};
 use super::kind::{
-    Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _, Takes,
+    Declaration, Default, FigureKind, Judged, Key, Kind, KindFault, Params, ProofNeed, Read as _,
+    Takes,
 };
 
 /// Every kind of the tests.
@@ -40,52 +41,48 @@ pub(super) static ANSWER: FigureKind = FigureKind {
     ..number("answer", "word")
 };
 
+const THROUGHPUT_FIGURES: &[FigureKind] = &[
+    number("decode_tok_s", "tok/s"),
+    number("aggregate_tok_s", "tok/s"),
+    FigureKind {
+        unit_aliases: &[("ms", 0.001)],
+        ..number("ttft_s", "s")
+    },
+];
+
+const THROUGHPUT: Declaration = Declaration {
+    name: "throughput",
+    about: "Tokens per second.",
+    keys: &[
+        Key {
+            name: "workloads",
+            takes: Takes::Texts,
+            default: Default::Texts(&["code", "ja"]),
+            about: "Workloads.",
+        },
+        Key {
+            name: "streams",
+            takes: Takes::Counts(1, 1024),
+            default: Default::Counts(&[1, 4]),
+            about: "Streams.",
+        },
+        Key {
+            name: "max_tokens",
+            takes: Takes::Count(8, 1000),
+            default: Default::Count(256),
+            about: "Tokens at most.",
+        },
+    ],
+    figures: THROUGHPUT_FIGURES,
+    proof: ProofNeed::Required,
+    repeats: 7,
+};
+
 impl Kind for Throughput {
-    fn name(&self) -> &'static str {
-        "throughput"
+    fn declaration(&self) -> &'static Declaration {
+        &THROUGHPUT
     }
-    fn about(&self) -> &'static str {
-        "Tokens per second."
-    }
-    fn keys(&self) -> &'static [Key] {
-        &[
-            Key {
-                name: "workloads",
-                takes: Takes::Texts,
-                default: Default::Texts(&["code", "ja"]),
-                about: "Workloads.",
-            },
-            Key {
-                name: "streams",
-                takes: Takes::Counts(1, 1024),
-                default: Default::Counts(&[1, 4]),
-                about: "Streams.",
-            },
-            Key {
-                name: "max_tokens",
-                takes: Takes::Count(8, 1000),
-                default: Default::Count(256),
-                about: "Tokens at most.",
-            },
-        ]
-    }
-    fn figures(&self) -> &'static [FigureKind] {
-        const FIGURES: &[FigureKind] = &[
-            number("decode_tok_s", "tok/s"),
-            number("aggregate_tok_s", "tok/s"),
-            FigureKind {
-                unit_aliases: &[("ms", 0.001)],
-                ..number("ttft_s", "s")
-            },
-        ];
-        FIGURES
-    }
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::Required
-    }
-    fn default_repeats(&self) -> u32 {
-        7
-    }
+
     fn cells(&self, params: &Params) -> Vec<String> {
         params
             .texts("workloads")
@@ -115,73 +112,69 @@ impl Kind for Throughput {
 #[derive(Debug)]
 struct Needle;
 
+const NEEDLE_FIGURES: &[FigureKind] = &[
+    FigureKind {
+        words: &["exact", "wrong"],
+        judged: Judged::Each,
+        ..number("answer", "word")
+    },
+    FigureKind {
+        judged: Judged::Each,
+        ..number("needle_ttft_s", "s")
+    },
+];
+
+const NEEDLE: Declaration = Declaration {
+    name: "needle",
+    about: "A fact in a long prompt.",
+    keys: &[
+        Key {
+            name: "tokens",
+            takes: Takes::Count(256, 10_000_000),
+            default: Default::Count(166_000),
+            about: "Length of the prompt.",
+        },
+        Key {
+            name: "max_tokens",
+            takes: Takes::Count(8, 100_000),
+            default: Default::Count(64),
+            about: "Tokens at most.",
+        },
+        Key {
+            name: "languages",
+            takes: Takes::Words(&["en", "ja"]),
+            default: Default::Texts(&["en"]),
+            about: "Languages.",
+        },
+        Key {
+            name: "route",
+            takes: Takes::Word(&["chat", "completion"]),
+            default: Default::Text("chat"),
+            about: "Route.",
+        },
+        Key {
+            name: "controls",
+            takes: Takes::Flag,
+            default: Default::Flag(true),
+            about: "Controls.",
+        },
+        Key {
+            name: "deadline",
+            takes: Takes::Time,
+            default: Default::Number(900.0),
+            about: "Deadline.",
+        },
+    ],
+    figures: NEEDLE_FIGURES,
+    proof: ProofNeed::Required,
+    repeats: 1,
+};
+
 impl Kind for Needle {
-    fn name(&self) -> &'static str {
-        "needle"
+    fn declaration(&self) -> &'static Declaration {
+        &NEEDLE
     }
-    fn about(&self) -> &'static str {
-        "A fact in a long prompt."
-    }
-    fn keys(&self) -> &'static [Key] {
-        &[
-            Key {
-                name: "tokens",
-                takes: Takes::Count(256, 10_000_000),
-                default: Default::Count(166_000),
-                about: "Length of the prompt.",
-            },
-            Key {
-                name: "max_tokens",
-                takes: Takes::Count(8, 100_000),
-                default: Default::Count(64),
-                about: "Tokens at most.",
-            },
-            Key {
-                name: "languages",
-                takes: Takes::Words(&["en", "ja"]),
-                default: Default::Texts(&["en"]),
-                about: "Languages.",
-            },
-            Key {
-                name: "route",
-                takes: Takes::Word(&["chat", "completion"]),
-                default: Default::Text("chat"),
-                about: "Route.",
-            },
-            Key {
-                name: "controls",
-                takes: Takes::Flag,
-                default: Default::Flag(true),
-                about: "Controls.",
-            },
-            Key {
-                name: "deadline",
-                takes: Takes::Time,
-                default: Default::Number(900.0),
-                about: "Deadline.",
-            },
-        ]
-    }
-    fn figures(&self) -> &'static [FigureKind] {
-        const FIGURES: &[FigureKind] = &[
-            FigureKind {
-                words: &["exact", "wrong"],
-                judged: Judged::Each,
-                ..number("answer", "word")
-            },
-            FigureKind {
-                judged: Judged::Each,
-                ..number("needle_ttft_s", "s")
-            },
-        ];
-        FIGURES
-    }
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::Required
-    }
-    fn default_repeats(&self) -> u32 {
-        1
-    }
+
     fn cells(&self, _: &Params) -> Vec<String> {
         vec![String::new()]
     }
@@ -204,49 +197,38 @@ impl Kind for Needle {
 #[derive(Debug)]
 struct Health;
 
+const COLUMNS: &[Key] = &[
+    Key {
+        name: "key",
+        takes: Takes::Text,
+        default: Default::Required,
+        about: "A key.",
+    },
+    Key {
+        name: "value",
+        takes: Takes::Text,
+        default: Default::Absent,
+        about: "Its value.",
+    },
+];
+
+const HEALTH: Declaration = Declaration {
+    name: "health",
+    about: "The seat answers.",
+    keys: &[Key {
+        name: "rows",
+        takes: Takes::Rows(COLUMNS),
+        default: Default::Absent,
+        about: "Rows.",
+    }],
+    figures: &[],
+    proof: ProofNeed::None,
+    repeats: 1,
+};
+
 impl Kind for Health {
-    fn name(&self) -> &'static str {
-        "health"
-    }
-    fn about(&self) -> &'static str {
-        "The seat answers."
-    }
-    fn keys(&self) -> &'static [Key] {
-        const COLUMNS: &[Key] = &[
-            Key {
-                name: "key",
-                takes: Takes::Text,
-                default: Default::Required,
-                about: "A key.",
-            },
-            Key {
-                name: "value",
-                takes: Takes::Text,
-                default: Default::Absent,
-                about: "Its value.",
-            },
-        ];
-        &[Key {
-            name: "rows",
-            takes: Takes::Rows(COLUMNS),
-            default: Default::Absent,
-            about: "Rows.",
-        }]
-    }
-    fn figures(&self) -> &'static [FigureKind] {
-        &[]
-    }
-    fn proof(&self) -> ProofNeed {
-        ProofNeed::None
-    }
-    fn default_repeats(&self) -> u32 {
-        1
-    }
-    fn cells(&self, _: &Params) -> Vec<String> {
-        vec![String::new()]
-    }
-    fn faults(&self, _: &Check, _: &Gate) -> Vec<KindFault> {
-        Vec::new()
+    fn declaration(&self) -> &'static Declaration {
+        &HEALTH
     }
 }
 
