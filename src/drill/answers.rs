@@ -61,14 +61,14 @@ pub(super) fn loop_one(evidence: &mut Evidence, target: &Target<'_>) -> Injectio
     first(evidence, target, |e| e.text = "and so on ".repeat(60))
 }
 
-/// The last window of each case decodes a fifth slower.
+/// The last window decodes at two fifths of its speed.
 pub(super) fn slow_down(evidence: &mut Evidence, target: &Target<'_>) -> Injection {
     let Some(last) = windows(evidence, target).last() else {
         return done_if(false, NO_ANSWERS);
     };
     for exchange in &mut last.exchanges {
         if let (Some(first), Some(end)) = (exchange.first_token_s, &mut exchange.last_token_s) {
-            *end = first + (*end - first) * 1.25;
+            *end = first + (*end - first) * 2.5;
         }
     }
     done_if(!last.exchanges.is_empty(), NO_ANSWERS)

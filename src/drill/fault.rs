@@ -389,7 +389,7 @@ pub static FAULTS: &[Fault] = &[
     },
     Fault {
         name: "canary-moved",
-        about: "the machine became a fifth slower under the measurement",
+        about: "the machine lost more than half of its speed under the measurement",
         concerns: |c| is(c, &["canary"]),
         inject: answers::slow_down,
     },
